@@ -1,0 +1,52 @@
+# Every target sets up its own environment in .venv; nothing is installed twice.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+OLDEST := .venv-oldest
+
+.PHONY: demo test lint oldest bench clean
+
+demo: $(VENV)/.installed-demo
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# scikit-learn's contract once more, on the oldest versions pyproject.toml allows.
+oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python -m pytest tests/detectors $(PYTEST_ARGS)
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "oddatom needs Python 3.11 or newer; $(PYTHON) is older. Try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot]'
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.installed-demo
+
+$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
+$(OLDEST)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -e . \
+	  'numpy==1.26.*' 'scipy==1.12.*' 'scikit-learn==1.6.0' 'numba==0.60.*' 'safetensors==0.4.3' \
+	  'pytest>=8' 'pandas==2.2.*' 'polars==1.0.*' 'pyarrow==15.*'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache

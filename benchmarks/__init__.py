@@ -1,0 +1,1 @@
+"""Timings, as ratios taken in one run."""

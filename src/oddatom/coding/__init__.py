@@ -1,0 +1,5 @@
+"""Sparse coding: rows of data as combinations of few atoms of a given dictionary."""
+
+from oddatom.coding.batch_omp import Codes, batch_omp, batch_omp_gram
+
+__all__ = ["Codes", "batch_omp", "batch_omp_gram"]

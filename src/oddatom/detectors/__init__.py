@@ -1,0 +1,6 @@
+"""scikit-learn estimators; no numerics here."""
+
+from oddatom.detectors.dl import DLOCSVM
+from oddatom.detectors.one_class_svm import LinearOneClassSVM
+
+__all__ = ["DLOCSVM", "LinearOneClassSVM"]

@@ -1,0 +1,323 @@
+"""DL-OCSVM: dictionary learning fused with a one-class SVM, as a scikit-learn detector."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from oddatom._threads import threads
+from oddatom.detectors._base import DictionaryDetector
+from oddatom.detectors._callbacks import FitProgress, with_callbacks
+from oddatom.detectors._validation import check_parameters, check_rows
+from oddatom.features.scaling import SCALINGS, fit_scaling
+from oddatom.learning.alternate import ATOM_SOLVERS, SVM_SOLVERS, Model, Settings, fit_last_svm, learn
+from oddatom.learning.initial import INITS, initial_dictionary
+from oddatom.learning.penalties import PENALTIES, make_penalty
+from oddatom.learning.trimming import trim_batch
+from oddatom.shards import LocalShard, ShardGroup
+
+
+class DLOCSVM(DictionaryDetector):
+    r"""Anomaly detection by sparse codes whose dictionary and one-class SVM are learned together.
+
+    Solves, over dictionaries D (n_atoms × m, unit rows), codes X (N × n_atoms, at most n_nonzero a row, support
+    fixed by orthogonal matching pursuit) and planes (w, rho),
+
+    .. math::
+        \tfrac12\|Y - XD\|_F^2 + \beta \sum_i \phi(\|x^i\|)
+        + \tfrac12\|w\|^2 - \rho + \tfrac{1}{\nu N} \sum_j (\rho - w^T x_j)_+
+
+    by alternating sweeps over the atoms (Theorem 1 of the paper) with an exact one-class SVM. Y is the data
+    divided by its Frobenius norm. Atoms whose row of codes falls to zero are trimmed for good.
+
+    Parameters
+    ----------
+    n_atoms : int or None, default=None
+        Number of atoms. None means twice the number of features.
+    n_nonzero : int or None, default=None
+        Most non-zeros in a row's code. None means the square root of the number of features, rounded.
+    beta : float, default=0.1
+        Weight of the row penalty, at least 0. It does not depend on the scale of the data.
+    penalty : {"l21", "l20", "l2eps"}, default="l21"
+        Row penalty phi: the norm, its support, or the norm clipped at `epsilon`.
+    epsilon : float, default=0.1
+        Where "l2eps" is clipped.
+    nu : float, default=0.1
+        Upper bound on the share of training rows outside the margin, in (0, 1].
+    coupling : float, default=1.0
+        Weight eta of the SVM term in the atom update; 0 learns the dictionary without the SVM.
+    max_iter : int, default=6
+        Number of sweeps.
+    tol : float, default=0.0
+        Stop when a sweep changes the objective by less than this share; 0 does every sweep.
+    init : {"random", "data"} or array of shape (n_atoms, n_features), default="random"
+        First dictionary: uniform random atoms as in the paper, random rows of the data, or the rows given.
+    n_init : int, default=1
+        Number of first dictionaries to try; the fit with the lowest objective is kept.
+    atom_solver : {"exact", "power"}, default="exact"
+        Atom update: the global maximiser with a certificate, or the paper's power method.
+    svm_solver : {"exact", "libsvm"}, default="exact"
+        "libsvm" stops early, as the published program does, and then depends on the order of the rows.
+    scaling : {None, "standard", "robust"}, default=None
+        Scaling of the columns before the division by the Frobenius norm.
+    track : {None, "atoms"}, default=None
+        "atoms" records the Lagrangian after every atom update in `history_.lagrangian` (slow).
+    random_state : int, RandomState instance or None, default=None
+        Draws the first dictionary.
+    n_jobs : int or None, default=None
+        Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
+    verbose : int, default=0
+        1 logs a line per sweep to the logger "oddatom".
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_active_atoms, n_features)
+        Atoms in use, unit rows.
+    coef_ : ndarray of shape (n_active_atoms,)
+        Plane w of the last SVM, fitted on the training rows coded anew with `components_`.
+    offset_ : float
+        `decision_function = score_samples - offset_`.
+    nu_ : float
+        The nu of `coef_`: `nu`, or larger where the exact SVM has no margin at `nu` (a warning says so).
+    dual_coef_ : ndarray of shape (n_samples,)
+        Multipliers of the last SVM, between 0 and 1/(nu_ n_samples), summing to 1.
+    gap_ : float
+        Duality gap of the last SVM, in units of the codes' mean square.
+    dictionary_, active_atoms_ : ndarray of shape (n_atoms, n_features) and (n_atoms,)
+        Every atom, trimmed ones as they were left, and which are in use.
+    train_codes_, train_decision_ : CSR array (n_samples, n_atoms) and ndarray (n_samples,)
+        Codes as the last sweep left them and their decision values: what the paper's first experiment reports.
+    train_coef_, train_offset_ : ndarray (n_atoms,) and float
+        The SVM on `train_codes_`.
+    history_ : History
+        F, G, total, n_active, gap and seconds per outer iteration.
+    scaling_ : Scaling
+        Center, spread and Frobenius norm, applied to new rows unchanged.
+    scale_ : float
+        The Frobenius norm the data were divided by.
+    n_nonzero_ : int
+        Non-zeros used.
+    n_iter_ : int
+        Sweeps done.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from oddatom import DLOCSVM
+    >>> X = load_wine().data
+    >>> model = DLOCSVM(nu=0.05, beta=0.02, random_state=0).fit(X)
+    >>> scores = model.score_samples(X)          # low = anomalous
+    >>> model.predict(X[:3]).tolist()
+    [1, 1, 1]
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_atoms": [Interval(Integral, 1, None, closed="left"), None],
+        "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
+        "beta": [Interval(Real, 0, None, closed="left")],
+        "penalty": [StrOptions(set(PENALTIES))],
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "nu": [Interval(Real, 0, 1, closed="right")],
+        "coupling": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions(set(INITS)), "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "atom_solver": [StrOptions(set(ATOM_SOLVERS))],
+        "svm_solver": [StrOptions(set(SVM_SOLVERS))],
+        "scaling": [StrOptions(set(SCALINGS)), None],
+        "track": [StrOptions({"atoms"}), None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+    _advice: ClassVar[dict[str, str]] = {
+        "nu": "It is the share of rows allowed outside the margin; 0.1 is a usual choice.",
+        "beta": "It is the weight of the row penalty; 0 switches the penalty off.",
+        "n_atoms": "None takes twice the number of features.",
+        "n_nonzero": "None takes the square root of the number of features.",
+        "coupling": "0 learns the dictionary without the SVM.",
+        "init": "Pass a name, or one row per atom.",
+    }
+
+    def __init__(
+        self,
+        n_atoms: int | None = None,
+        n_nonzero: int | None = None,
+        *,
+        beta: float = 0.1,
+        penalty: str = "l21",
+        epsilon: float = 0.1,
+        nu: float = 0.1,
+        coupling: float = 1.0,
+        max_iter: int = 6,
+        tol: float = 0.0,
+        init: Any = "random",
+        n_init: int = 1,
+        atom_solver: str = "exact",
+        svm_solver: str = "exact",
+        scaling: str | None = None,
+        track: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_atoms = n_atoms
+        self.n_nonzero = n_nonzero
+        self.beta = beta
+        self.penalty = penalty
+        self.epsilon = epsilon
+        self.nu = nu
+        self.coupling = coupling
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.n_init = n_init
+        self.atom_solver = atom_solver
+        self.svm_solver = svm_solver
+        self.scaling = scaling
+        self.track = track
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> DLOCSVM:
+        """Learn dictionary and plane from unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self : DLOCSVM
+        """
+        check_parameters(self, self._advice)
+        X = check_rows(self, X, reset=True)
+        settings, n_atoms = self._settings(X.shape[1])
+        scaling, Y = fit_scaling(X, self.scaling)
+        if not Y.any():
+            kind = "nothing but zeros" if self.scaling is None else f"only constant columns (scaling={self.scaling!r})"
+            raise ValueError(f"X holds {kind}: there is nothing to learn. Pass data that vary.")
+
+        starts = self.n_init if isinstance(self.init, str) else 1
+        rng = check_random_state(self.random_state)
+        progress = FitProgress(self, X, starts, settings.max_iter)
+        with threads(self.n_jobs):
+            best = None
+            for number in range(starts):
+                group = ShardGroup([LocalShard(Y)])
+                D = initial_dictionary(self.init, Y, n_atoms, rng)
+                observer = progress.start(number, lambda model: self._attributes(model, scaling, settings))
+                model = learn(group, D, settings, observer)
+                observer.close()
+                total = model.history["total"][-1]
+                if best is None or total < best[1].history["total"][-1]:
+                    best = group, model
+            assert best is not None
+            group, model = best
+            self._keep_training_state(group, model)
+            for name, value in self._attributes(model, scaling, settings).items():
+                setattr(self, name, value)
+            self._fit_last_svm(group, model, settings)
+        progress.finish()
+        return self
+
+    def _settings(self, m: int) -> tuple[Settings, int]:
+        """Fill in what was left to the data, and check what depends on them."""
+        n_atoms = self.n_atoms
+        if not isinstance(self.init, str):
+            shape = np.shape(self.init)
+            wanted = (n_atoms if n_atoms is not None else shape[0] if shape else 0, m)
+            if shape != wanted or wanted[0] == 0:
+                raise ValueError(
+                    f"The 'init' parameter of {type(self).__name__} must be an array of shape "
+                    f"(n_atoms, n_features) = {wanted}. Got shape {shape} instead; pass one row per atom."
+                )
+            n_atoms = wanted[0]
+        n_atoms = 2 * m if n_atoms is None else int(n_atoms)
+        s = max(1, round(m**0.5)) if self.n_nonzero is None else int(self.n_nonzero)
+        if self.n_nonzero is None:
+            s = min(s, n_atoms)
+        if s > n_atoms:
+            raise ValueError(
+                f"The 'n_nonzero' parameter of {type(self).__name__} must be at most n_atoms = {n_atoms}. "
+                f"Got {s} instead; lower n_nonzero or raise n_atoms."
+            )
+        settings = Settings(
+            s=s,
+            penalty=make_penalty(self.penalty, float(self.beta), float(self.epsilon)),
+            nu=float(self.nu),
+            eta=float(self.coupling),
+            max_iter=int(self.max_iter),
+            tol=float(self.tol),
+            atom_solver=self.atom_solver,
+            svm_solver=self.svm_solver,
+            track_atoms=self.track == "atoms",
+        )
+        return settings, n_atoms
+
+    def _attributes(self, model: Model, scaling: Any, settings: Settings) -> dict[str, Any]:
+        """Fitted attributes of a model as a sweep left it."""
+        active = model.active.copy()
+        return {
+            "scaling_": scaling,
+            "scale_": scaling.scale,
+            "n_nonzero_": settings.s,
+            "dictionary_": model.D.copy(),
+            "active_atoms_": active,
+            "components_": model.D[active].copy(),
+            "coef_": model.svm.w[active].copy(),
+            "offset_": model.svm.rho - model.svm.tolerance,
+            "n_iter_": model.n_iter,
+            "history_": model.history,
+        }
+
+    def _keep_training_state(self, group: ShardGroup[LocalShard], model: Model) -> None:
+        self.train_codes_ = group.map("codes")[0]
+        self.train_coef_ = model.svm.w.copy()
+        self.train_offset_ = model.svm.rho
+        self.train_decision_ = self.train_codes_ @ self.train_coef_ - self.train_offset_
+
+    def _fit_last_svm(self, group: ShardGroup[LocalShard], model: Model, settings: Settings) -> None:
+        """Fit the SVM that scores new rows."""
+        N, n_active = self.train_decision_.size, self.components_.shape[0]
+        svm, self.nu_ = model.svm, settings.nu
+        if n_active:
+            svm, self.nu_ = fit_last_svm(group, self.components_, settings, w0=self.coef_)
+            self.coef_ = svm.w
+        self.gap_ = svm.gap
+        self.offset_ = svm.rho - svm.tolerance
+        self.dual_coef_ = group.shards[0].multipliers / (self.nu_ * N)
+        self._warn(svm, n_active)
+
+    def detect_batch(self, X: Any) -> np.ndarray:
+        """Return +1 / −1 by the paper's Algorithm 3, which trims atoms over the batch as a whole.
+
+        The rows are coded with the whole dictionary; an atom whose residual over the batch has a largest singular
+        value that the penalty shrinks to zero (sigma_1 ≤ beta for "l21") loses its codes; anomalies are rows with
+        w·x − rho ≤ 0 under the SVM of the last sweep. Labels depend on the batch; use `predict` for labels that do not.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        penalty = make_penalty(self.penalty, float(self.beta), float(self.epsilon))
+        with threads(self.n_jobs):
+            group = ShardGroup([LocalShard(self.scaling_.apply(X))])
+            codes = trim_batch(group, self.dictionary_, self.n_nonzero_, penalty)
+        return np.where(codes @ self.train_coef_ - self.train_offset_ <= 0, -1, 1)

@@ -1,0 +1,19 @@
+"""Warnings of this package, one class each, so that callers can filter them."""
+
+from sklearn.exceptions import ConvergenceWarning
+
+
+class OddAtomWarning(UserWarning):
+    """Base class of this package's warnings."""
+
+
+class DegenerateMarginWarning(OddAtomWarning):
+    """The origin lies in the reduced hull of the codes: the exact one-class SVM has no margin and w = 0."""
+
+
+class AllAtomsTrimmedWarning(OddAtomWarning):
+    """The row penalty removed every atom: nothing is left to describe a row with."""
+
+
+class SolverWarning(OddAtomWarning, ConvergenceWarning):
+    """A solver ended above its tolerance; the residual it reached is in the message."""

@@ -1,0 +1,35 @@
+"""What a fit did, outer iteration by outer iteration."""
+
+from __future__ import annotations
+
+import numpy as np
+
+COLUMNS = ("F", "G", "total", "n_active", "gap", "seconds")
+
+
+class History(dict[str, np.ndarray]):
+    """Columns by name, one entry per outer iteration; entry 0 is the state before the first sweep.
+
+    F is the dictionary learning objective, G the one-class SVM's, `total` their sum, `n_active` the number of atoms
+    in use, `gap` the SVM's duality gap in unit-RMS units, `seconds` the time of the iteration. With
+    `track="atoms"`, `lagrangian` holds one array per sweep: the value before the sweep and after every atom.
+    """
+
+    def __init__(self) -> None:
+        super().__init__((name, np.empty(0)) for name in COLUMNS)
+        self.lagrangian: list[np.ndarray] = []
+
+    def record(self, **values: float) -> None:
+        """Append one iteration."""
+        for name in COLUMNS:
+            self[name] = np.append(self[name], values[name])
+
+    def __reduce__(self) -> tuple:
+        return _restore, (dict(self), self.lagrangian)
+
+
+def _restore(columns: dict[str, np.ndarray], lagrangian: list[np.ndarray]) -> History:
+    history = History()
+    history.update(columns)
+    history.lagrangian = lagrangian
+    return history

@@ -1,0 +1,177 @@
+"""Algorithm 1: alternate between a sweep over the atoms and the one-class SVM on the codes.
+
+    min_D,X,w,rho  ½‖Y − X D‖² + beta Σ_i phi(‖x^i‖) + G(X, w, rho),   ‖d_i‖ = 1,   support of X fixed by OMP
+
+The driver holds the dictionary, the plane and m×m moments; the rows stay in the shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from oddatom.history import History
+from oddatom.learning.atoms import AtomSolution, power_atom, solve_atom
+from oddatom.learning.libsvm import fit_libsvm
+from oddatom.learning.one_class import OneClassFit, fit_one_class, quantile_offset
+from oddatom.learning.penalties import Penalty
+from oddatom.shards.base import ShardGroup
+
+AtomSolver = Callable[[np.ndarray, np.ndarray, np.ndarray], AtomSolution]
+
+ATOM_SOLVERS: dict[str, AtomSolver] = {"exact": solve_atom, "power": power_atom}
+SVM_SOLVERS: dict[str, Callable[..., OneClassFit]] = {"exact": fit_one_class, "libsvm": fit_libsvm}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What Algorithm 1 needs to know besides the rows and the first dictionary."""
+
+    s: int
+    penalty: Penalty
+    nu: float
+    eta: float = 1.0
+    max_iter: int = 6
+    tol: float = 0.0
+    atom_solver: str = "exact"
+    svm_solver: str = "exact"
+    track_atoms: bool = False
+
+
+@dataclass
+class Model:
+    """Dictionary, atoms in use, and the SVM on their codes (w over all atoms, zero where inactive)."""
+
+    D: np.ndarray
+    active: np.ndarray
+    svm: OneClassFit
+    n_iter: int = 0
+    history: History = field(default_factory=History)
+
+
+class Observer:
+    """Told of every outer iteration; ends the fit by returning True from `end`."""
+
+    def begin(self, k: int) -> None:
+        """Iteration k (from 1) is about to start."""
+
+    def end(self, k: int, model: Model) -> bool:
+        """Iteration k is over."""
+        return False
+
+
+def learn(group: ShardGroup[Any], D: np.ndarray, settings: Settings, observer: Observer | None = None) -> Model:
+    """Run Algorithm 1 from the dictionary D; the shards keep codes and multipliers as the last sweep left them."""
+    observer = observer or Observer()
+    started = perf_counter()
+    counts, _ = group.map_reduce("encode", D, settings.s)
+    group.map("start_sweeps", D)
+    active = counts > 0
+    model = Model(D.copy(), active, fit_svm(group, active, settings))
+    _record(group, model, settings, started)
+    for k in range(1, settings.max_iter + 1):
+        observer.begin(k)
+        started = perf_counter()
+        sweep(group, model, settings)
+        model.svm = fit_svm(group, model.active, settings, w0=model.svm.w)
+        model.n_iter = k
+        _record(group, model, settings, started)
+        stop = observer.end(k, model)
+        total = model.history["total"]
+        if stop or (settings.tol > 0 and abs(total[-2] - total[-1]) <= settings.tol * max(abs(total[-2]), 1e-300)):
+            break
+    return model
+
+
+def sweep(group: ShardGroup[Any], model: Model, settings: Settings) -> None:
+    """Algorithm 2: update every active atom and its row of codes with w and lam fixed (Theorem 1)."""
+    D, w = model.D, model.svm.w
+    solve = ATOM_SOLVERS[settings.atom_solver]
+    kappa = settings.eta / (settings.nu * group.map_reduce("svm_summary")[0]) * w
+    order = np.flatnonzero(model.active)
+    trace = [lagrangian(group, model, settings)] if settings.track_atoms else []
+    moments = None
+    for position, i in enumerate(order):
+        A, g, cc = group.map_reduce("moments", i, D[i], kappa[i]) if moments is None else moments
+        solution = solve(A, g, D[i])
+        t = float(np.sqrt(max(solution.gain + cc, 0.0)))  # ‖R d + c‖
+        norm = settings.penalty.prox(t)
+        if norm > 0.0:
+            done = (i, D[i].copy(), solution.d, norm / t, kappa[i])
+            D[i] = solution.d
+        else:  # the row is trimmed for good; the atom stays as it was
+            done = (i, D[i], D[i], 0.0, kappa[i])
+            model.active[i] = False
+        last = position + 1 == order.size
+        if settings.track_atoms or last:
+            group.map("commit", *done)
+            moments = None
+            if settings.track_atoms:
+                trace.append(lagrangian(group, model, settings))
+        else:
+            nxt = order[position + 1]
+            moments = group.map_reduce("commit_and_moments", done, (nxt, D[nxt], kappa[nxt]))
+    if settings.track_atoms:
+        model.history.lagrangian.append(np.array(trace))
+
+
+def fit_svm(
+    group: ShardGroup[Any], active: np.ndarray, settings: Settings, w0: np.ndarray | None = None
+) -> OneClassFit:
+    """Solve the one-class SVM on the active atoms' codes; w comes back over all atoms."""
+    group.map("svm_open", active)
+    start = None if w0 is None else w0[active]
+    fit = SVM_SOLVERS[settings.svm_solver](group, int(active.sum()), settings.nu, w0=start)
+    w = np.zeros(active.size)
+    w[active] = fit.w
+    return fit._replace(w=w)
+
+
+def fit_last_svm(
+    group: ShardGroup[Any], D: np.ndarray, settings: Settings, w0: np.ndarray | None = None
+) -> tuple[OneClassFit, float]:
+    """Code the rows anew with the atoms D, as new rows will be, and fit the SVM on those codes.
+
+    Where there is no margin at nu, the plane of the next larger nu that has one is taken (in steps of 1.5: the larger
+    nu, the smaller the reduced hull), with the offset at the nu-quantile of its margins. Returns the fit and its nu.
+    """
+    n = D.shape[0]
+    group.map("encode", D, min(settings.s, n))
+    nu, active = settings.nu, np.ones(n, bool)
+    svm = fit_svm(group, active, settings, w0)
+    while svm.degenerate and nu < 1.0:
+        nu = min(1.0, 1.5 * nu)
+        svm = fit_svm(group, active, replace(settings, nu=nu))
+    if nu > settings.nu and not svm.degenerate:
+        svm = svm._replace(rho=quantile_offset(group, svm.w, settings.nu))
+    return svm, nu
+
+
+def dictionary_objective(group: ShardGroup[Any], settings: Settings) -> tuple[float, np.ndarray]:
+    """F = ½‖E‖² + beta Σ phi(‖x^i‖), and Σ_j a_j x_j by atom."""
+    square, weighted, squares = group.map_reduce("sums")
+    F = 0.5 * square + sum(settings.penalty.value(float(t)) for t in np.sqrt(squares))
+    return F, weighted
+
+
+def lagrangian(group: ShardGroup[Any], model: Model, settings: Settings) -> float:
+    """F + eta·(½‖w‖² − Σ_j lam_j w·x_j): what a sweep lowers, w and lam fixed (rho and xi cancel)."""
+    F, weighted = dictionary_objective(group, settings)
+    w, C = model.svm.w, settings.nu * group.map_reduce("svm_summary")[0]
+    return F + settings.eta * (0.5 * float(w @ w) - float(w @ weighted) / C)
+
+
+def _record(group: ShardGroup[Any], model: Model, settings: Settings, started: float) -> None:
+    F, _ = dictionary_objective(group, settings)
+    model.history.record(
+        F=F,
+        G=model.svm.objective,
+        total=F + model.svm.objective,
+        n_active=int(model.active.sum()),
+        gap=model.svm.gap,
+        seconds=perf_counter() - started,
+    )

@@ -1,0 +1,315 @@
+"""A primal-dual interior point for the one-class SVM's dual on a block of rows held in memory.
+
+    min  ½‖w‖²,   C w = b + Xᵀa,   Σ_j a_j = K,   0 ≤ a_j ≤ 1
+
+X is M×n, dense or CSR. `b` and `C − K` stand for rows outside the block whose a_j is fixed at one. The optimality
+conditions are f − rho = z_l − z_u with f = Xw, a z_l = 0 and (1 − a) z_u = 0. Newton's equations are
+eliminated to the n + 1 unknowns (w, rho):
+
+    H = diag(C I, 0) + [X, −1]ᵀ Θ [X, −1],   Θ = 1 / (z_l/a + z_u/(1 − a)).
+
+Mehrotra's predictor and corrector share one Cholesky factor of H.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+MAX_STEPS = 250
+_NO_DENSE = np.empty((0, 0))
+_NO_INDPTR = np.zeros(1, np.int64)
+_NO_INDICES = np.empty(0, np.int32)
+_NO_DATA = np.empty(0)
+
+
+class Block(NamedTuple):
+    """Rows in memory: dense (`X` filled) or CSR (`indptr`, `indices`, `data` filled)."""
+
+    X: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    n: int
+
+    @classmethod
+    def dense(cls, X: np.ndarray) -> Block:
+        """Return a block of dense rows."""
+        return cls(X, _NO_INDPTR, _NO_INDICES, _NO_DATA, X.shape[1])
+
+    @classmethod
+    def csr(cls, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n: int) -> Block:
+        """Return a block of sparse rows with n columns."""
+        return cls(_NO_DENSE, indptr, indices, data, n)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.X.shape[0] if self.X.size else self.indptr.size - 1
+
+
+class InteriorPoint(NamedTuple):
+    """Solution on one block: plane, offset, multipliers, duality gap of the block's problem, steps taken."""
+
+    w: np.ndarray
+    rho: float
+    a: np.ndarray
+    gap: float
+    n_steps: int
+
+
+def interior_point(block: Block, b: np.ndarray, C: float, K: float, tol: float) -> InteriorPoint:
+    """Solve the block's problem to a duality gap of `tol`, or to ½‖w‖² ≤ tol (origin in the reduced hull)."""
+    M = block.n_rows
+    if K >= M * (1.0 - 1e-13):  # every multiplier at its upper bound
+        a = np.full(M, min(1.0, K / M))
+        w = np.empty(block.n)
+        _plane(*block, a, b, C, w)
+        f = np.empty(M)
+        matvec(*block, w, f)
+        return InteriorPoint(w, float(f.max()), a, 0.0, 0)
+    for ridge in (1e-13, 1e-9):
+        try:
+            w, rho, a, gap, steps = _solve(*block, b, C, K, tol, ridge)
+        except np.linalg.LinAlgError:
+            continue
+        return InteriorPoint(w, rho, a, gap, steps)
+    raise FloatingPointError(  # pragma: no cover  (a unit-diagonal matrix plus 1e-9 I)
+        "The interior point lost positive definiteness; are the rows scaled to unit RMS norm?"
+    )
+
+
+# Short rows: no re-association below, or LLVM vectorises loops of three or four turns; unsigned indices
+# spare numba's test for negative ones.
+@njit(cache=True, nogil=True)
+def matvec(X, indptr, indices, data, n, w, out):
+    """out = X w."""
+    if X.size > 0:
+        np.dot(X, w, out)
+        return
+    for j in range(indptr.size - 1):
+        t = 0.0
+        for p in range(indptr[j], indptr[j + 1]):
+            t += data[p] * w[np.uint32(indices[p])]
+        out[j] = t
+
+
+@njit(cache=True, nogil=True)
+def rmatvec(X, indptr, indices, data, n, v, out):
+    """out = Xᵀ v."""
+    if X.size > 0:
+        np.dot(X.T, v, out)
+        return
+    out[:] = 0.0
+    for j in range(indptr.size - 1):
+        for p in range(indptr[j], indptr[j + 1]):
+            out[np.uint32(indices[p])] += data[p] * v[j]
+
+
+@njit(cache=True, nogil=True)
+def _plane(X, indptr, indices, data, n, a, b, C, w):
+    """w = (b + Xᵀ a) / C."""
+    rmatvec(X, indptr, indices, data, n, a, w)
+    for i in range(n):
+        w[i] = (w[i] + b[i]) / C
+
+
+@njit(cache=True, nogil=True)
+def _normal_matrix(X, indptr, indices, data, n, theta, C, buf, H):
+    """H = diag(C I, 0) + [X, −1]ᵀ Θ [X, −1], both triangles."""
+    H[:] = 0.0
+    total = 0.0
+    if X.size > 0:
+        for j in range(X.shape[0]):
+            r = np.sqrt(theta[j])
+            for i in range(n):
+                buf[j, i] = r * X[j, i]
+            buf[j, n] = -r
+        H[:] = np.dot(buf.T, buf)
+    else:
+        for j in range(indptr.size - 1):
+            t = theta[j]
+            total += t
+            for p in range(indptr[j], indptr[j + 1]):
+                i = np.uint32(indices[p])
+                tx = t * data[p]
+                H[i, n] -= tx
+                for q in range(indptr[j], p + 1):
+                    H[i, np.uint32(indices[q])] += tx * data[q]
+        H[n, n] = total
+        # Each pair was added once, above or below the diagonal as the indices happened to be ordered.
+        for i in range(n):
+            H[n, i] = H[i, n]
+            for k in range(i):
+                t = H[i, k] + H[k, i]
+                H[i, k] = t
+                H[k, i] = t
+    for i in range(n):
+        H[i, i] += C
+
+
+@njit(cache=True, nogil=True)
+def _solve_factored(L, scale, rhs, x):
+    """Solve (S⁻¹ L Lᵀ S⁻¹) x = rhs with S = diag(scale)."""
+    n = rhs.size
+    for i in range(n):
+        t = rhs[i] * scale[i]
+        for k in range(i):
+            t -= L[i, k] * x[k]
+        x[i] = t / L[i, i]
+    for i in range(n - 1, -1, -1):
+        t = x[i] / L[i, i]
+        x[i] = t
+        for k in range(i):
+            x[k] -= L[i, k] * t
+    for i in range(n):
+        x[i] *= scale[i]
+
+
+@njit(cache=True, nogil=True)
+def _newton(X, indptr, indices, data, n, L, scale, theta, r, base, K_minus_sum, work, rhs, d, da):
+    """Direction (d = [Δw, Δrho], Δa) for the right-hand side r of f − rho = z_l − z_u."""
+    total = 0.0
+    for j in range(theta.size):
+        work[j] = theta[j] * r[j]
+        total += work[j]
+    rmatvec(X, indptr, indices, data, n, work, rhs[:n])
+    for i in range(n):
+        rhs[i] += base[i]
+    rhs[n] = K_minus_sum - total
+    _solve_factored(L, scale, rhs, d)
+    matvec(X, indptr, indices, data, n, d[:n], da)
+    for j in range(theta.size):
+        da[j] = theta[j] * (r[j] - da[j] + d[n])
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
+def _longest_step(a, zl, zu, da, dzl, dzu):
+    """Largest step in [0, 1] that keeps a, 1 − a, z_l and z_u non-negative."""
+    worst = 1.0  # largest of −Δv/v, so that step = 1/worst
+    for j in range(a.size):
+        worst = max(worst, -da[j] / a[j], da[j] / (1.0 - a[j]), -dzl[j] / zl[j], -dzu[j] / zu[j])
+    return 1.0 / worst
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "reassoc"})
+def _start(f, k, a, zl, zu):
+    """a = K/M everywhere and well-centred multipliers; returns rho."""
+    M = f.size
+    mean = 0.0
+    for j in range(M):
+        mean += f[j]
+    mean /= M
+    spread = 0.0
+    for j in range(M):
+        spread = max(spread, abs(f[j] - mean))
+    m0 = max(0.1 * spread * k * (1.0 - k), 1e-12)
+    for j in range(M):
+        a[j] = k
+        zl[j] = m0 / k + max(f[j] - mean, 0.0)
+        zu[j] = m0 / (1.0 - k) + max(mean - f[j], 0.0)
+    return mean - m0 * (1.0 / k - 1.0 / (1.0 - k))
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "reassoc"})
+def _measures(a, zl, zu, f, rho):
+    """Return Σ a(f − rho)₊ + (1 − a)(rho − f)₊, Σ a, and the mean complementarity product."""
+    slack = 0.0
+    total = 0.0
+    comp = 0.0
+    for j in range(a.size):
+        e = f[j] - rho
+        slack += a[j] * e if e > 0.0 else (a[j] - 1.0) * e
+        total += a[j]
+        comp += a[j] * zl[j] + (1.0 - a[j]) * zu[j]
+    return slack, total, comp / (2.0 * a.size)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "reassoc"})
+def _mean_product(a, zl, zu, da, dzl, dzu, step):
+    """Mean complementarity product after a step."""
+    t = 0.0
+    for j in range(a.size):
+        aj = a[j] + step * da[j]
+        t += aj * (zl[j] + step * dzl[j]) + (1.0 - aj) * (zu[j] + step * dzu[j])
+    return t / (2.0 * a.size)
+
+
+@njit(cache=True, nogil=True)
+def _solve(X, indptr, indices, data, n, b, C, K, tol, ridge):
+    """Mehrotra's method; returns (w, rho, a, gap, steps) of the best iterate."""
+    M = X.shape[0] if X.size > 0 else indptr.size - 1
+    a, zl, zu = np.empty(M), np.empty(M), np.empty(M)
+    f, theta, r, work = np.empty(M), np.empty(M), np.empty(M), np.empty(M)
+    da, dzl, dzu = np.empty(M), np.empty(M), np.empty(M)
+    H, rhs, d, scale = np.empty((n + 1, n + 1)), np.empty(n + 1), np.empty(n + 1), np.empty(n + 1)
+    buf = np.empty((M, n + 1)) if X.size > 0 else np.empty((0, 0))
+    wa, base, w = np.empty(n), np.empty(n), np.empty(n)
+    best_w, best_a, best_rho, best_gap = np.zeros(n), np.full(M, K / M), 0.0, np.inf
+
+    a[:] = K / M
+    _plane(X, indptr, indices, data, n, a, b, C, w)
+    matvec(X, indptr, indices, data, n, w, f)
+    rho = _start(f, K / M, a, zl, zu)
+    step = 1.0
+    for steps in range(MAX_STEPS + 1):
+        if steps > 0:
+            matvec(X, indptr, indices, data, n, w, f)
+        _plane(X, indptr, indices, data, n, a, b, C, wa)
+        slack, total, mu = _measures(a, zl, zu, f, rho)
+        apart, half = 0.0, 0.0
+        for i in range(n):
+            apart += (wa[i] - w[i]) ** 2
+            half += 0.5 * wa[i] * wa[i]
+            base[i] = C * (wa[i] - w[i])
+        gap = slack / C + 0.5 * apart
+        if not np.isfinite(gap):
+            break
+        if gap < best_gap:
+            best_gap, best_rho = gap, rho
+            best_w[:] = w
+            best_a[:] = a
+        if gap <= tol or half <= tol or step < 1e-9 or steps == MAX_STEPS:
+            if half <= tol:
+                best_gap, best_rho = gap, rho
+                best_w[:] = wa
+                best_a[:] = a
+            break
+
+        for j in range(M):
+            theta[j] = 1.0 / (zl[j] / a[j] + zu[j] / (1.0 - a[j]))
+            r[j] = rho - f[j]
+        _normal_matrix(X, indptr, indices, data, n, theta, C, buf, H)
+        for i in range(n + 1):
+            scale[i] = 1.0 / np.sqrt(max(H[i, i], 1e-300))
+        for i in range(n + 1):
+            for k in range(n + 1):
+                H[i, k] *= scale[i] * scale[k]
+            H[i, i] += ridge
+        L = np.linalg.cholesky(H)
+
+        _newton(X, indptr, indices, data, n, L, scale, theta, r, base, K - total, work, rhs, d, da)
+        for j in range(M):
+            dzl[j] = -zl[j] - zl[j] * da[j] / a[j]
+            dzu[j] = -zu[j] + zu[j] * da[j] / (1.0 - a[j])
+        step = _longest_step(a, zl, zu, da, dzl, dzu)
+        target = mu * (_mean_product(a, zl, zu, da, dzl, dzu, step) / mu) ** 3
+        for j in range(M):  # complementarity targets of the corrector, kept in dzl and dzu
+            dzl[j] = target - da[j] * dzl[j]
+            dzu[j] = target + da[j] * dzu[j]
+            r[j] += dzl[j] / a[j] - dzu[j] / (1.0 - a[j])
+        _newton(X, indptr, indices, data, n, L, scale, theta, r, base, K - total, work, rhs, d, da)
+        for j in range(M):
+            dzl[j] = (dzl[j] - zl[j] * da[j]) / a[j] - zl[j]
+            dzu[j] = (dzu[j] + zu[j] * da[j]) / (1.0 - a[j]) - zu[j]
+        step = 0.995 * _longest_step(a, zl, zu, da, dzl, dzu)
+        for j in range(M):
+            a[j] += step * da[j]
+            zl[j] += step * dzl[j]
+            zu[j] += step * dzu[j]
+        for i in range(n):
+            w[i] += step * d[i]
+        rho += step * d[n]
+    return best_w, best_rho, best_a, best_gap, steps

@@ -1,0 +1,12 @@
+"""What the atoms leave of a row: −‖y − x D‖², higher for normal rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oddatom.coding import Codes
+
+
+def residual(codes: Codes, w: np.ndarray) -> np.ndarray:
+    """Return −‖y_j − x_j D‖² for every row j of codes; w is not used."""
+    return -codes.sq_residual

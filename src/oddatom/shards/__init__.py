@@ -1,0 +1,7 @@
+"""Where the rows live. A shard holds rows, codes, residuals and multipliers, and answers with small sums."""
+
+from oddatom.shards.base import ShardGroup
+from oddatom.shards.local import LocalShard
+from oddatom.shards.one_class import OneClassShard
+
+__all__ = ["LocalShard", "OneClassShard", "ShardGroup"]

@@ -1,0 +1,105 @@
+"""The shard of this process: rows in NumPy arrays, passes in numba."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+from oddatom._threads import split
+from oddatom.coding import batch_omp
+from oddatom.learning.interior_point import Block
+from oddatom.shards import _local_kernels as k
+from oddatom.shards.one_class import OneClassShard
+
+
+class LocalShard(OneClassShard):
+    """Rows Y (N×m), their codes X (at most s non-zeros a row), residual E = Y − X D and SVM multipliers.
+
+    Every method that returns a tuple returns sums over the rows, which a `ShardGroup` adds up.
+    `kappa` stands for eta·w_i/(nu N): with it, c = kappa·a on the rows of atom i.
+    """
+
+    def __init__(self, Y: np.ndarray) -> None:
+        self.Y = Y
+        self.E = np.empty_like(Y)
+        self.multipliers = np.zeros(Y.shape[0])
+
+    def encode(self, D: np.ndarray, s: int) -> tuple[np.ndarray, float]:
+        """Code the rows with D; return how many rows use each atom, and the sum of squared residuals."""
+        codes = batch_omp(self.Y, D, s)
+        self.indices, self.values = codes.indices, codes.values
+        self._ptr = np.zeros(D.shape[0] + 1, np.int64)
+        self._pos = np.empty(self.indices.size, np.int64)
+        k.csc_positions(self.indices, D.shape[0], self._ptr, self._pos)
+        return np.diff(self._ptr), float(codes.sq_residual.sum())
+
+    def start_sweeps(self, D: np.ndarray) -> None:
+        """Compute E = Y − X D, which the sweeps keep up to date."""
+        k.residual(self.Y, D, self.indices, self.values, self.E, *split(*self.indices.shape))
+
+    def _rows_of(self, i: int) -> np.ndarray:
+        return self._pos[self._ptr[i] : self._ptr[i + 1]]
+
+    def moments(self, i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return A = RᵀR, g = Rᵀc and ‖c‖² of atom i, R its residual without its own part."""
+        pos, m = self._rows_of(i), self.E.shape[1]
+        return k.moments(
+            self.E,
+            self.values,
+            self.multipliers,
+            pos,
+            self.values.shape[1],
+            d,
+            kappa,
+            *split(pos.size, m * m),
+        )
+
+    def rows(self, i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return R and c of atom i themselves."""
+        pos = self._rows_of(i)
+        R, c = np.empty((pos.size, self.E.shape[1])), np.empty(pos.size)
+        k.gather_rows(self.E, self.values, self.multipliers, pos, self.values.shape[1], d, kappa, R, c)
+        return R, c
+
+    def commit(self, i: int, old: np.ndarray, new: np.ndarray, shrink: float, kappa: float) -> None:
+        """Replace atom i: x ← shrink·(R new + c), E ← R − x newᵀ (shrink 0 trims the row)."""
+        pos = self._rows_of(i)
+        k.commit(
+            self.E, self.values, self.multipliers, pos, self.values.shape[1], old, new, shrink, kappa,
+            *split(pos.size, 8 * self.E.shape[1]),
+        )  # fmt: skip
+
+    def commit_and_moments(
+        self, done: tuple[int, np.ndarray, np.ndarray, float, float], ahead: tuple[int, np.ndarray, float]
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Commit one atom and return the moments of the next, in one message."""
+        self.commit(*done)
+        return self.moments(*ahead)
+
+    def sums(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return ‖E‖², Σ_j a_j x_j and Σ_j x_j² by atom."""
+        n = self._ptr.size - 1
+        weighted, squares = np.zeros(n), np.zeros(n)
+        k.code_sums(self.indices, self.values, self.multipliers, weighted, squares)
+        flat = self.E.ravel()
+        return float(flat @ flat), weighted, squares
+
+    def svm_open(self, active: np.ndarray) -> None:
+        """Hand the codes on the active atoms to the one-class SVM."""
+        column = np.where(active, np.cumsum(active) - 1, -1).astype(np.int32)
+        indptr = np.zeros(self.indices.shape[0] + 1, np.int64)
+        out_indices, out_data = np.empty(self.indices.size, np.int32), np.empty(self.indices.size)
+        nnz = k.compress(self.indices, self.values, column, indptr, out_indices, out_data)
+        self._set_rows(Block.csr(indptr, out_indices[:nnz], out_data[:nnz], int(active.sum())))
+
+    def codes(self) -> scipy.sparse.csr_array:
+        """Return the codes as they stand, N × number of atoms."""
+        n = self._ptr.size - 1
+        indptr = np.zeros(self.indices.shape[0] + 1, np.int64)
+        out_indices, out_data = np.empty(self.indices.size, np.int32), np.empty(self.indices.size)
+        nnz = k.compress(self.indices, self.values, np.arange(n, dtype=np.int32), indptr, out_indices, out_data)
+        out = scipy.sparse.csr_array(
+            (out_data[:nnz].copy(), out_indices[:nnz].copy(), indptr), shape=(indptr.size - 1, n)
+        )
+        out.sort_indices()
+        return out
