@@ -5,13 +5,13 @@ python -m benchmarks.omp
 
 import json
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import spams
 from sklearn.linear_model import orthogonal_mp_gram
 
+from benchmarks._common import best_in_turn
 from oddatom._threads import threads
 from oddatom.coding import batch_omp
 
@@ -19,18 +19,6 @@ N_SIGNALS, N_FEATURES, N_ATOMS, N_NONZERO = 50_000, 64, 128, 8
 N_SKLEARN = 1_000
 THREADS = 2
 ROUNDS = 9
-
-
-def interleaved_best(functions: dict[str, Callable[[], Any]], rounds: int) -> tuple[dict[str, float], dict[str, Any]]:
-    """Return the best time of each function, called in turn to meet the same load, and its result."""
-    results = {name: function() for name, function in functions.items()}
-    best = dict.fromkeys(functions, np.inf)
-    for _ in range(rounds):
-        for name, function in functions.items():
-            start = perf_counter()
-            function()
-            best[name] = min(best[name], perf_counter() - start)
-    return best, results
 
 
 def run() -> dict[str, Any]:
@@ -48,16 +36,15 @@ def run() -> dict[str, Any]:
         return orthogonal_mp_gram(D @ D.T, D @ part.T, n_nonzero_coefs=N_NONZERO, norms_squared=sq_norms)
 
     with threads(THREADS):
-        seconds, result = interleaved_best(
-            {
-                "ours": lambda: batch_omp(Y, D, N_NONZERO),
-                "ours_float32": lambda: batch_omp(Y32, D32, N_NONZERO),
-                "spams": lambda: spams.omp(Yf, Df, L=N_NONZERO, numThreads=THREADS),
-            },
-            ROUNDS,
-        )
-    slow_seconds, slow_result = interleaved_best({"sklearn": sklearn}, 2)
-    seconds["sklearn"] = slow_seconds["sklearn"] * N_SIGNALS / N_SKLEARN
+        functions: dict[str, Callable[[], Any]] = {
+            "ours": lambda: batch_omp(Y, D, N_NONZERO),
+            "ours_float32": lambda: batch_omp(Y32, D32, N_NONZERO),
+            "spams": lambda: spams.omp(Yf, Df, L=N_NONZERO, numThreads=THREADS),
+        }
+        result = {name: function() for name, function in functions.items()}
+        seconds = best_in_turn(functions, ROUNDS)
+    slow_result = {"sklearn": sklearn()}
+    seconds["sklearn"] = best_in_turn({"sklearn": sklearn}, 2)["sklearn"] * N_SIGNALS / N_SKLEARN
     return {
         "signals": N_SIGNALS,
         "features": N_FEATURES,

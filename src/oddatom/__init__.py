@@ -1,16 +1,23 @@
 """Unsupervised anomaly detection with sparse dictionaries fused with a one-class SVM."""
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from oddatom.detectors import DLOCSVM, LinearOneClassSVM
-from oddatom.exceptions import (
-    AllAtomsTrimmedWarning,
-    DegenerateMarginWarning,
-    OddAtomWarning,
-    SolverWarning,
-)
+__version__ = "0.1.0"
 
-__version__ = version("oddatom")
+# Public names and where they live. They are imported when first used: scikit-learn alone takes about a second.
+_HOMES = {
+    "DLOCSVM": "oddatom.detectors",
+    "LinearOneClassSVM": "oddatom.detectors",
+    "AllAtomsTrimmedWarning": "oddatom.exceptions",
+    "DegenerateMarginWarning": "oddatom.exceptions",
+    "OddAtomWarning": "oddatom.exceptions",
+    "SolverWarning": "oddatom.exceptions",
+}
+
+if TYPE_CHECKING:
+    from oddatom.detectors import DLOCSVM, LinearOneClassSVM
+    from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, OddAtomWarning, SolverWarning
 
 __all__ = [
     "DLOCSVM",
@@ -21,3 +28,13 @@ __all__ = [
     "SolverWarning",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'oddatom' has no attribute {name!r}; it has {', '.join(sorted(_HOMES))}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

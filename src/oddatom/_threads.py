@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from time import perf_counter_ns
+from typing import Any, NamedTuple
 
 import numba
 import scipy.linalg.blas  # noqa: F401  numba's BLAS: loaded before threadpoolctl looks for libraries
+import threadpoolctl
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-# Below this many floating-point operations a parallel region costs more than it saves.
-SERIAL_WORK = 1_000_000
+# A pass shorter than this (in nanoseconds) is not worth a parallel region; a chunk of a longer one takes about that.
+SERIAL_NS = 60_000.0
 MAX_CHUNKS = 64
 
 
@@ -34,6 +36,7 @@ class _State:
 
 
 _state = _State()
+_best: dict[Callable[..., None], float] = {}
 _here = threading.local()
 
 
@@ -52,13 +55,66 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def split(n_rows: int, flops_per_row: float) -> tuple[int, bool]:
-    """Return the number of chunks for a pass over the rows, and whether to run them in parallel."""
-    work = n_rows * flops_per_row
-    if work < SERIAL_WORK:
-        return 1, False
-    k = int(min(MAX_CHUNKS, max(2, work // (SERIAL_WORK // 2)), n_rows))
-    return k, k > 1 and getattr(_here, "n_threads", 1) > 1
+def _release_openblas() -> None:
+    """Let any thread set OpenBLAS's limit.
+
+    Newer versions of threadpoolctl (3.8 does) heed only the thread that set it first, and ignore all others while
+    that one lives. Here the first to come in sets the limit and the last to leave, maybe another, puts it back.
+    """
+    release = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
+
+
+class Plan(NamedTuple):
+    """A pass over rows in `k` chunks, in parallel or one after the other: the result is the same."""
+
+    k: int
+    parallel: bool
+    ns: float
+
+    def run(self, kernel: Callable[..., None], *args: Any) -> None:
+        """Call kernel(*args, k, parallel); remember it when a parallel region takes far longer than it should."""
+        if not self.parallel:
+            kernel(*args, self.k, False)
+            return
+        start = perf_counter_ns()
+        kernel(*args, self.k, True)
+        _notice(kernel, perf_counter_ns() - start, self.ns)
+
+
+def split(n_rows: int, ns_per_row: float) -> Plan:
+    """Plan a pass over the rows: chunks by the amount of work alone, in parallel where that pays."""
+    ns = n_rows * ns_per_row
+    if ns < SERIAL_NS:
+        return Plan(1, False, ns)
+    k = int(min(MAX_CHUNKS, max(2.0, ns / SERIAL_NS), n_rows))
+    parallel = k > 1 and getattr(_here, "n_threads", 1) > 1 and perf_counter_ns() >= getattr(_here, "serial_until", 0)
+    return Plan(k, parallel, ns)
+
+
+def _notice(kernel: Callable[..., None], taken: int, expected: float) -> None:
+    """Stay serial for a while when the other cores are busy: a region waits for its last thread to get one.
+
+    Busy means four times the best that this kernel has done; its first call, which compiles or loads it, never
+    counts as that. The while doubles from 20 ms to 640 ms with every further disappointment.
+    """
+    ratio = taken / expected
+    best = _best.get(kernel, ratio)
+    _best[kernel] = min(best, ratio)
+    if taken < 1e6 or ratio < 4.0 * best:
+        _here.disappointments = 0
+        return
+    _here.disappointments = min(getattr(_here, "disappointments", 0) + 1, 6)
+    _here.serial_until = perf_counter_ns() + 10_000_000 * 2**_here.disappointments
+
+
+def _raised(error: SystemError) -> BaseException:
+    """What a signal handler raised (Ctrl-C) while numba was handing an array back, which comes as a SystemError."""
+    cause: BaseException = error
+    while isinstance(cause, SystemError) and cause.__cause__ is not None:
+        cause = cause.__cause__
+    return cause
 
 
 @contextmanager
@@ -69,7 +125,9 @@ def threads(n_jobs: int | None) -> Iterator[None]:
     outer = getattr(_here, "n_threads", None)
     with _state.lock:
         if _state.holders == 0:
+            _release_openblas()
             _state.limiter = _controller().limit(limits=1, user_api="blas")
+            _release_openblas()
         _state.holders += 1
     _here.n_threads = n
     before = numba.get_num_threads() if n > 1 else None
@@ -77,6 +135,8 @@ def threads(n_jobs: int | None) -> Iterator[None]:
         numba.set_num_threads(n)
     try:
         yield
+    except SystemError as error:
+        raise _raised(error) from None
     finally:
         if before is not None:
             numba.set_num_threads(before)
@@ -84,5 +144,7 @@ def threads(n_jobs: int | None) -> Iterator[None]:
         with _state.lock:
             _state.holders -= 1
             if _state.holders == 0:
+                _release_openblas()
                 _state.limiter.restore_original_limits()
+                _release_openblas()
                 _state.limiter = None

@@ -24,6 +24,12 @@ class History(dict[str, np.ndarray]):
         for name in COLUMNS:
             self[name] = np.append(self[name], values[name])
 
+    def copy(self) -> History:
+        """Return a copy that later iterations leave as it is."""
+        return _restore(dict(self), list(self.lagrangian))
+
+    __copy__ = copy
+
     def __reduce__(self) -> tuple:
         return _restore, (dict(self), self.lagrangian)
 

@@ -93,10 +93,9 @@ def batch_omp(Y: Array, D: Array, n_nonzero: int, *, gram: Array | None = None) 
     D = np.asarray(D, dtype=Y.dtype)
     G = np.ascontiguousarray(D @ D.T if gram is None else gram, dtype=Y.dtype)
     codes = _empty_codes(N, n_nonzero, Y.dtype)
-    k, parallel = split(N, 2 * n * m + _flops(n, n_nonzero))
-    k = min(k, -(-N // _BLOCK))
     tol, mask = _settings(n, Y.dtype)
-    _code_blocks(Y, np.ascontiguousarray(D.T), G, tol, mask, k, parallel and k > 1, *codes)
+    plan = split(N, n * m / 20 + _cost(n, n_nonzero))
+    plan.run(_code_blocks, Y, np.ascontiguousarray(D.T), G, tol, mask, *codes)
     return codes
 
 
@@ -118,15 +117,14 @@ def batch_omp_gram(C: Array, G: Array, sq_norms: Array, n_nonzero: int) -> Codes
     G = np.ascontiguousarray(G, dtype=C.dtype)
     sq_norms = np.ascontiguousarray(sq_norms, dtype=np.float64)
     codes = _empty_codes(N, n_nonzero, C.dtype)
-    k, parallel = split(N, _flops(n, n_nonzero))
     tol, mask = _settings(n, C.dtype)
-    _code_correlations(C, sq_norms, G, tol, mask, k, parallel, *codes)
+    split(N, _cost(n, n_nonzero)).run(_code_correlations, C, sq_norms, G, tol, mask, *codes)
     return codes
 
 
-def _flops(n: int, s: int) -> int:
-    """Return the operations that coding one row takes once its correlations are known."""
-    return n * s * (s + 6)
+def _cost(n: int, s: int) -> float:
+    """Return about how many nanoseconds coding one row takes once its correlations are known."""
+    return n * s * (s + 6) / 16
 
 
 def _empty_codes(N: int, s: int, dtype: np.dtype) -> Codes:
@@ -147,11 +145,11 @@ def _code_blocks(
     G: Array,
     tol: Array,
     mask: int,
-    k: int,
-    parallel: bool,
     ind: Array,
     val: Array,
     sq: Array,
+    k: int,
+    parallel: bool,
 ) -> None:
     """Code rows, cut between blocks into k chunks."""
     N = Y.shape[0]
@@ -197,11 +195,11 @@ def _code_correlations(
     G: Array,
     tol: Array,
     mask: int,
-    k: int,
-    parallel: bool,
     ind: Array,
     val: Array,
     sq: Array,
+    k: int,
+    parallel: bool,
 ) -> None:
     """Code rows of correlations, cut into k chunks."""
     N = C.shape[0]

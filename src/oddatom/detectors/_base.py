@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from oddatom._threads import threads
 from oddatom.coding import Codes, batch_omp
-from oddatom.detectors._callbacks import CallbackSupportMixin
+from oddatom.detectors._callbacks import DEPTH, CallbackSupportMixin
 from oddatom.detectors._validation import check_rows
 from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, SolverWarning
 from oddatom.learning.one_class import GAP_TOL, OneClassFit
@@ -34,18 +34,17 @@ class DictionaryDetector(
     offset_: float
 
     def _chunks(self, X: np.ndarray) -> Iterator[tuple[slice, Codes]]:
-        """Code new rows chunk by chunk; a row's code does not depend on the rows around it."""
+        """Code new rows chunk by chunk, inside `threads`; a row's code does not depend on the rows around it."""
         D = self.components_
         gram = D @ D.T
-        with threads(self.n_jobs):
-            for start in range(0, X.shape[0], CHUNK_ROWS):
-                rows = slice(start, min(start + CHUNK_ROWS, X.shape[0]))
-                Y = self.scaling_.apply(X[rows])
-                if D.shape[0] == 0:
-                    nothing = np.full((Y.shape[0], 1), -1, np.int32)
-                    yield rows, Codes(nothing, np.zeros(nothing.shape), np.einsum("ij,ij->i", Y, Y))
-                else:
-                    yield rows, batch_omp(Y, D, min(self.n_nonzero_, D.shape[0]), gram=gram)
+        for start in range(0, X.shape[0], CHUNK_ROWS):
+            rows = slice(start, min(start + CHUNK_ROWS, X.shape[0]))
+            Y = self.scaling_.apply(X[rows])
+            if D.shape[0] == 0:
+                nothing = np.full((Y.shape[0], 1), -1, np.int32)
+                yield rows, Codes(nothing, np.zeros(nothing.shape), np.einsum("ij,ij->i", Y, Y))
+            else:
+                yield rows, batch_omp(Y, D, min(self.n_nonzero_, D.shape[0]), gram=gram)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the margin w·x of each row's code: the higher, the more normal.
@@ -61,8 +60,9 @@ class DictionaryDetector(
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
         scores = np.empty(X.shape[0])
-        for rows, codes in self._chunks(X):
-            scores[rows] = SCORES["margin"](codes, self.coef_)
+        with threads(self.n_jobs):
+            for rows, codes in self._chunks(X):
+                scores[rows] = SCORES["margin"](codes, self.coef_)
         return scores
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -83,7 +83,8 @@ class DictionaryDetector(
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
         n = self.components_.shape[0]
-        pieces = [_to_csr(codes, n) for _, codes in self._chunks(X)]
+        with threads(self.n_jobs):
+            pieces = [_to_csr(codes, n) for _, codes in self._chunks(X)]
         out = scipy.sparse.vstack(pieces, format="csr") if len(pieces) > 1 else pieces[0]
         if _get_output_config("transform", self)["dense"] != "default":
             return out.toarray()
@@ -97,7 +98,7 @@ class DictionaryDetector(
         X : array-like or sparse of shape (n_samples, n_active_atoms)
         """
         check_is_fitted(self)
-        X = check_array(X, accept_sparse="csr", dtype=np.float64)
+        X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_features=0)
         n = self.components_.shape[0]
         if X.shape[1] != n:
             raise ValueError(
@@ -106,19 +107,22 @@ class DictionaryDetector(
             )
         return self.scaling_.undo(np.asarray(X @ self.components_))
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")  # a fit that failed has left n_features_in_ behind
+
     @property
     def _n_features_out(self) -> int:
         return self.components_.shape[0]
 
     def _warn(self, svm: OneClassFit, n_active: int) -> None:
-        """Say what is wrong with the last fit, if anything."""
+        """Say what is wrong with the last fit, if anything; called by `fit` itself."""
         name = type(self).__name__
         if n_active == 0:
             warnings.warn(
                 f"{name} trimmed every atom: beta={self.beta} outweighs all rows of codes, and every score is 0. "
                 "Lower beta.",
                 AllAtomsTrimmedWarning,
-                stacklevel=4,
+                stacklevel=3 + DEPTH,
             )
         elif svm.degenerate or self.nu_ > self.nu:
             found = (
@@ -132,14 +136,14 @@ class DictionaryDetector(
                 f"exact one-class SVM is w = 0; {found}. It happens when columns are centred around zero. Try a "
                 "larger nu, another scaling (None keeps the columns' means), or data whose origin means something.",
                 DegenerateMarginWarning,
-                stacklevel=4,
+                stacklevel=3 + DEPTH,
             )
         elif self.svm_solver == "exact" and svm.gap > GAP_TOL:
             warnings.warn(
                 f"The one-class SVM ended with a duality gap of {svm.gap:.1e} instead of {GAP_TOL:.0e}. Look for "
                 "columns or rows of extreme size; scaling='robust' tames them.",
                 SolverWarning,
-                stacklevel=4,
+                stacklevel=3 + DEPTH,
             )
 
 

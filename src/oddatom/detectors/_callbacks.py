@@ -10,6 +10,8 @@ from oddatom.learning.alternate import Model, Observer
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    DEPTH = 1  # frames that with_callbacks puts between a method and its caller
 except ImportError:  # scikit-learn < 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -19,21 +21,24 @@ except ImportError:  # scikit-learn < 1.9
         """Return the method as it is."""
         return method
 
+    DEPTH = 0
+
 
 logger = logging.getLogger("oddatom")
 
-__all__ = ["CallbackSupportMixin", "FitProgress", "with_callbacks"]
+__all__ = ["DEPTH", "CallbackSupportMixin", "FitProgress", "with_callbacks"]
 
 
 class FitProgress:
     """One fit: a root task, a task per start, a task per outer iteration."""
 
-    def __init__(self, estimator: Any, X: Any, n_init: int, max_iter: int) -> None:
-        self.estimator, self.X, self.n_init, self.max_iter = estimator, X, n_init, max_iter
+    def __init__(self, estimator: Any, X: Any, y: Any, n_init: int, max_iter: int) -> None:
+        self.estimator, self.n_init, self.max_iter = estimator, n_init, max_iter
+        self.data = {"X": X, "y": y}
         self.root: Any = None
         if hasattr(estimator, "_init_callback_context"):
             self.root = estimator._init_callback_context(max_subtasks=n_init)
-            self.root.call_on_fit_task_begin(estimator=estimator, X=X)
+            self.root.call_on_fit_task_begin(estimator=estimator, **self.data)
         if estimator.verbose and not logger.hasHandlers():
             logger.addHandler(logging.StreamHandler())
         if estimator.verbose and logger.getEffectiveLevel() > logging.INFO:
@@ -46,7 +51,7 @@ class FitProgress:
     def finish(self) -> None:
         """The fit is over."""
         if self.root is not None:
-            self.root.call_on_fit_task_end(estimator=self.estimator, X=self.X, reconstruction_attributes={})
+            self.root.call_on_fit_task_end(estimator=self.estimator, **self.data, reconstruction_attributes={})
 
 
 class StartProgress(Observer):
@@ -58,13 +63,13 @@ class StartProgress(Observer):
         self.iteration: Any = None
         if fit.root is not None:
             self.task = fit.root.subcontext(task_name=f"start {number + 1}", max_subtasks=fit.max_iter)
-            self.task.call_on_fit_task_begin(estimator=fit.estimator, X=fit.X)
+            self.task.call_on_fit_task_begin(estimator=fit.estimator, **fit.data)
 
     def begin(self, k: int) -> None:
         """Open the task of iteration k."""
         if self.task is not None:
             self.iteration = self.task.subcontext(task_name=f"iteration {k}")
-            self.iteration.call_on_fit_task_begin(estimator=self.fit.estimator, X=self.fit.X)
+            self.iteration.call_on_fit_task_begin(estimator=self.fit.estimator, **self.fit.data)
 
     def end(self, k: int, model: Model) -> bool:
         """Log a line, close the task of iteration k, and pass on a callback's wish to stop."""
@@ -81,7 +86,7 @@ class StartProgress(Observer):
         return bool(
             self.iteration.call_on_fit_task_end(
                 estimator=self.fit.estimator,
-                X=self.fit.X,
+                **self.fit.data,
                 reconstruction_attributes=lambda: self.attributes(model),
             )
         )
@@ -89,4 +94,6 @@ class StartProgress(Observer):
     def close(self) -> None:
         """The start is over."""
         if self.task is not None:
-            self.task.call_on_fit_task_end(estimator=self.fit.estimator, X=self.fit.X, reconstruction_attributes=None)
+            self.task.call_on_fit_task_end(
+                estimator=self.fit.estimator, **self.fit.data, reconstruction_attributes=None
+            )

@@ -39,7 +39,9 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
         raise
     if scipy.sparse.issparse(rows):
         # Fewer than 2^31 entries fit in memory here; the kernels take 32-bit column numbers.
-        rows.sort_indices()
+        if not rows.has_canonical_format:
+            rows = rows.copy()  # it may be the caller's own
+            rows.sum_duplicates()
         bad = np.unique(rows.indices[~np.isfinite(rows.data)])
     else:
         # A finite sum means finite entries; an infinite one may also be an overflow, so look closer then.

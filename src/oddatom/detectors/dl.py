@@ -14,9 +14,10 @@ from oddatom._threads import threads
 from oddatom.detectors._base import DictionaryDetector
 from oddatom.detectors._callbacks import FitProgress, with_callbacks
 from oddatom.detectors._validation import check_parameters, check_rows
-from oddatom.features.scaling import SCALINGS, fit_scaling
+from oddatom.features.scaling import SCALINGS, Scaling, fit_scaling
 from oddatom.learning.alternate import ATOM_SOLVERS, SVM_SOLVERS, Model, Settings, fit_last_svm, learn
 from oddatom.learning.initial import INITS, initial_dictionary
+from oddatom.learning.one_class import OneClassFit
 from oddatom.learning.penalties import PENALTIES, make_penalty
 from oddatom.learning.trimming import trim_batch
 from oddatom.shards import LocalShard, ShardGroup
@@ -194,7 +195,7 @@ class DLOCSVM(DictionaryDetector):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        y : ignored
+        y : ignored, but shown to callbacks (a `ScoringMonitor` needs labels)
 
         Returns
         -------
@@ -210,13 +211,13 @@ class DLOCSVM(DictionaryDetector):
 
         starts = self.n_init if isinstance(self.init, str) else 1
         rng = check_random_state(self.random_state)
-        progress = FitProgress(self, X, starts, settings.max_iter)
+        progress = FitProgress(self, X, y, starts, settings.max_iter)
         with threads(self.n_jobs):
             best = None
             for number in range(starts):
                 group = ShardGroup([LocalShard(Y)])
                 D = initial_dictionary(self.init, Y, n_atoms, rng)
-                observer = progress.start(number, lambda model: self._attributes(model, scaling, settings))
+                observer = progress.start(number, lambda model: self._attributes(Y, model, scaling, settings)[0])
                 model = learn(group, D, settings, observer)
                 observer.close()
                 total = model.history["total"][-1]
@@ -225,9 +226,10 @@ class DLOCSVM(DictionaryDetector):
             assert best is not None
             group, model = best
             self._keep_training_state(group, model)
-            for name, value in self._attributes(model, scaling, settings).items():
+            attributes, svm = self._attributes(Y, model, scaling, settings)
+            for name, value in attributes.items():
                 setattr(self, name, value)
-            self._fit_last_svm(group, model, settings)
+        self._warn(svm, self.components_.shape[0])
         progress.finish()
         return self
 
@@ -265,39 +267,39 @@ class DLOCSVM(DictionaryDetector):
         )
         return settings, n_atoms
 
-    def _attributes(self, model: Model, scaling: Any, settings: Settings) -> dict[str, Any]:
-        """Fitted attributes of a model as a sweep left it."""
+    def _attributes(
+        self, Y: np.ndarray, model: Model, scaling: Scaling, settings: Settings
+    ) -> tuple[dict[str, Any], OneClassFit]:
+        """Fitted attributes of a model as a sweep left it, and the SVM, fitted on codes made anew, that scores rows."""
         active = model.active.copy()
-        return {
+        D, N = model.D[active], Y.shape[0]
+        svm, nu, multipliers = model.svm._replace(w=model.svm.w[active]), settings.nu, np.full(N, settings.nu)
+        if D.shape[0]:
+            group = ShardGroup([LocalShard(Y)])  # not the one of the sweeps: a callback may ask between two of them
+            svm, nu = fit_last_svm(group, D, settings, w0=svm.w)
+            multipliers = group.shards[0].multipliers
+        attributes = {
             "scaling_": scaling,
             "scale_": scaling.scale,
             "n_nonzero_": settings.s,
             "dictionary_": model.D.copy(),
             "active_atoms_": active,
-            "components_": model.D[active].copy(),
-            "coef_": model.svm.w[active].copy(),
-            "offset_": model.svm.rho - model.svm.tolerance,
+            "components_": D,
+            "coef_": svm.w,
+            "offset_": svm.rho - svm.tolerance,
+            "nu_": nu,
+            "dual_coef_": multipliers / (nu * N),
+            "gap_": svm.gap,
             "n_iter_": model.n_iter,
-            "history_": model.history,
+            "history_": model.history.copy(),
         }
+        return attributes, svm
 
     def _keep_training_state(self, group: ShardGroup[LocalShard], model: Model) -> None:
         self.train_codes_ = group.map("codes")[0]
         self.train_coef_ = model.svm.w.copy()
         self.train_offset_ = model.svm.rho
         self.train_decision_ = self.train_codes_ @ self.train_coef_ - self.train_offset_
-
-    def _fit_last_svm(self, group: ShardGroup[LocalShard], model: Model, settings: Settings) -> None:
-        """Fit the SVM that scores new rows."""
-        N, n_active = self.train_decision_.size, self.components_.shape[0]
-        svm, self.nu_ = model.svm, settings.nu
-        if n_active:
-            svm, self.nu_ = fit_last_svm(group, self.components_, settings, w0=self.coef_)
-            self.coef_ = svm.w
-        self.gap_ = svm.gap
-        self.offset_ = svm.rho - svm.tolerance
-        self.dual_coef_ = group.shards[0].multipliers / (self.nu_ * N)
-        self._warn(svm, n_active)
 
     def detect_batch(self, X: Any) -> np.ndarray:
         """Return +1 / −1 by the paper's Algorithm 3, which trims atoms over the batch as a whole.

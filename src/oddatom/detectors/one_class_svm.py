@@ -87,12 +87,16 @@ class LinearOneClassSVM(OutlierMixin, BaseEstimator):
         X = check_rows(self, X, reset=True, accept_sparse=True)
         N, n = X.shape
         top = float(abs(X).max())
-        unit = 1.0 if top == 0.0 else 2.0 ** np.frexp(top)[1]  # a power of two: dividing by it is exact
+        unit = float(np.ldexp(1.0, np.frexp(top)[1] - 1))  # a power of two: dividing by it is exact
         shard = OneClassShard(_block(X / unit))
         with threads(self.n_jobs):
             fit = fit_one_class(ShardGroup([shard]), n, float(self.nu))
+        with np.errstate(over="ignore"):
+            offset = float((fit.rho - fit.tolerance) * np.float64(unit) * unit)
+        if not np.isfinite(offset):
+            raise ValueError(f"X is too large: its margin overflows (largest entry {top:.3g}). Divide the data first.")
         self.coef_ = fit.w[None, :] * unit
-        self.offset_ = (fit.rho - fit.tolerance) * unit**2
+        self.offset_ = offset
         self.dual_coef_ = shard.multipliers / (self.nu * N)
         self.gap_ = fit.gap
         self.kkt_residual_ = fit.residual

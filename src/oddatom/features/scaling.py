@@ -35,25 +35,30 @@ class Scaling(NamedTuple):
 
 def fit_scaling(X: np.ndarray, kind: str | None) -> tuple[Scaling, np.ndarray]:
     """Fit to X (N×m); return the scaling and the scaled rows, whose Frobenius norm is one (zero if X is)."""
-    center = spread = None
-    if kind == "standard":
-        center, spread = X.mean(axis=0), X.std(axis=0)
-    elif kind == "robust":
-        low, center, high = np.percentile(X, [25, 50, 75], axis=0)
-        # An interquartile range of 0 says nothing about the column's spread: fall back on its deviation.
-        spread = np.where(high > low, high - low, X.std(axis=0))
-    if center is not None and spread is not None:
-        # Spread of a constant column is rounding, at most: leave the column at zero.
-        tiny = 10 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
-        spread = np.where(spread > tiny, spread, 1.0)
-        center = np.where(
-            spread == 1.0, X[0] * (np.ptp(X, axis=0) <= tiny) + center * (np.ptp(X, axis=0) > tiny), center
-        )
-    Y = Scaling(center, spread, 1.0).apply(X)
-    top = float(np.abs(Y).max())
-    if top == 0.0:
-        return Scaling(center, spread, 1.0), Y
-    Y /= top  # so that neither squares nor their sum can overflow or vanish
-    norm = float(np.sqrt(np.vdot(Y, Y)))
-    Y /= norm
+    with np.errstate(over="ignore", invalid="ignore"):
+        center, spread = (None, None) if kind is None else _columns(X, kind)
+        Y = Scaling(center, spread, 1.0).apply(X)
+        top = float(np.abs(Y).max())
+        if top == 0.0:
+            return Scaling(center, spread, 1.0), Y
+        Y /= top  # so that neither squares nor their sum can overflow or vanish
+        norm = float(np.sqrt(np.vdot(Y, Y)))
+        Y /= norm
+    if not np.isfinite(top * norm):
+        raise ValueError("X is too large: its Frobenius norm overflows. Divide the data by a power of ten first.")
     return Scaling(center, spread, top * norm), Y
+
+
+def _columns(X: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Center and spread of each column; a constant one has its value and 1, so that it comes out as zeros."""
+    # In units of a power of two (exact) all entries are within ±2: neither sums nor squares overflow or vanish.
+    unit = np.ldexp(1.0, np.frexp(np.abs(X).max(axis=0))[1] - 1)
+    Z = X / unit
+    center, spread = Z.mean(axis=0), Z.std(axis=0)
+    if kind == "robust":
+        low, center, high = np.percentile(Z, [25, 50, 75], axis=0)
+        # An interquartile range of 0 says nothing about the column's spread: keep its deviation then.
+        spread = np.where(high > low, high - low, spread)
+    spread = np.maximum(spread, 10 * np.finfo(np.float64).eps)  # what is below is rounding: do not blow it up
+    constant = X.min(axis=0) == X.max(axis=0)
+    return np.where(constant, X[0], center * unit), np.where(constant, 1.0, spread * unit)

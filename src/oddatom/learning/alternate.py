@@ -76,8 +76,8 @@ def learn(group: ShardGroup[Any], D: np.ndarray, settings: Settings, observer: O
     for k in range(1, settings.max_iter + 1):
         observer.begin(k)
         started = perf_counter()
-        sweep(group, model, settings)
-        model.svm = fit_svm(group, model.active, settings, w0=model.svm.w)
+        flips = sweep(group, model, settings)
+        model.svm = fit_svm(group, model.active, settings, w0=model.svm.w * flips)
         model.n_iter = k
         _record(group, model, settings, started)
         stop = observer.end(k, model)
@@ -87,13 +87,17 @@ def learn(group: ShardGroup[Any], D: np.ndarray, settings: Settings, observer: O
     return model
 
 
-def sweep(group: ShardGroup[Any], model: Model, settings: Settings) -> None:
-    """Algorithm 2: update every active atom and its row of codes with w and lam fixed (Theorem 1)."""
+def sweep(group: ShardGroup[Any], model: Model, settings: Settings) -> np.ndarray:
+    """Algorithm 2: update every active atom and its row of codes with w and lam fixed (Theorem 1).
+
+    Returns −1 for atoms that turned round and +1 for the others: the sign their part of the next plane will have.
+    """
     D, w = model.D, model.svm.w
     solve = ATOM_SOLVERS[settings.atom_solver]
     kappa = settings.eta / (settings.nu * group.map_reduce("svm_summary")[0]) * w
     order = np.flatnonzero(model.active)
     trace = [lagrangian(group, model, settings)] if settings.track_atoms else []
+    flips = np.ones(D.shape[0])
     moments = None
     for position, i in enumerate(order):
         A, g, cc = group.map_reduce("moments", i, D[i], kappa[i]) if moments is None else moments
@@ -102,6 +106,7 @@ def sweep(group: ShardGroup[Any], model: Model, settings: Settings) -> None:
         norm = settings.penalty.prox(t)
         if norm > 0.0:
             done = (i, D[i].copy(), solution.d, norm / t, kappa[i])
+            flips[i] = -1.0 if float(D[i] @ solution.d) < 0.0 else 1.0
             D[i] = solution.d
         else:  # the row is trimmed for good; the atom stays as it was
             done = (i, D[i], D[i], 0.0, kappa[i])
@@ -117,6 +122,7 @@ def sweep(group: ShardGroup[Any], model: Model, settings: Settings) -> None:
             moments = group.map_reduce("commit_and_moments", done, (nxt, D[nxt], kappa[nxt]))
     if settings.track_atoms:
         model.history.lagrangian.append(np.array(trace))
+    return flips
 
 
 def fit_svm(

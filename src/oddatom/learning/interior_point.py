@@ -13,12 +13,15 @@ Mehrotra's predictor and corrector share one Cholesky factor of H.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 MAX_STEPS = 250
+# numpy's error model: no test for division by zero, which would keep the loops from being vectorised.
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+_SUMS: dict[str, Any] = {**_OPTIONS, "fastmath": {"contract", "nsz", "reassoc", "nnan"}}
 _NO_DENSE = np.empty((0, 0))
 _NO_INDPTR = np.zeros(1, np.int64)
 _NO_INDICES = np.empty(0, np.int32)
@@ -83,7 +86,7 @@ def interior_point(block: Block, b: np.ndarray, C: float, K: float, tol: float) 
 
 # Short rows: no re-association below, or LLVM vectorises loops of three or four turns; unsigned indices
 # spare numba's test for negative ones.
-@njit(cache=True, nogil=True)
+@njit(**_OPTIONS)
 def matvec(X, indptr, indices, data, n, w, out):
     """out = X w."""
     if X.size > 0:
@@ -96,7 +99,7 @@ def matvec(X, indptr, indices, data, n, w, out):
         out[j] = t
 
 
-@njit(cache=True, nogil=True)
+@njit(**_OPTIONS)
 def rmatvec(X, indptr, indices, data, n, v, out):
     """out = Xᵀ v."""
     if X.size > 0:
@@ -108,7 +111,7 @@ def rmatvec(X, indptr, indices, data, n, v, out):
             out[np.uint32(indices[p])] += data[p] * v[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(**_OPTIONS)
 def _plane(X, indptr, indices, data, n, a, b, C, w):
     """w = (b + Xᵀ a) / C."""
     rmatvec(X, indptr, indices, data, n, a, w)
@@ -116,59 +119,53 @@ def _plane(X, indptr, indices, data, n, a, b, C, w):
         w[i] = (w[i] + b[i]) / C
 
 
-@njit(cache=True, nogil=True)
+@njit(**_OPTIONS)
 def _normal_matrix(X, indptr, indices, data, n, theta, C, buf, H):
-    """H = diag(C I, 0) + [X, −1]ᵀ Θ [X, −1], both triangles."""
-    H[:] = 0.0
-    total = 0.0
+    """The lower triangle of H = diag(C I, 0) + [X, −1]ᵀ Θ [X, −1]."""
     if X.size > 0:
         for j in range(X.shape[0]):
             r = np.sqrt(theta[j])
             for i in range(n):
                 buf[j, i] = r * X[j, i]
             buf[j, n] = -r
-        H[:] = np.dot(buf.T, buf)
+        np.dot(buf.T, buf, H)
     else:
+        for i in range(n + 1):
+            for k in range(i + 1):
+                H[i, k] = 0.0
         for j in range(indptr.size - 1):
             t = theta[j]
-            total += t
+            H[n, n] += t
             for p in range(indptr[j], indptr[j + 1]):
                 i = np.uint32(indices[p])
                 tx = t * data[p]
-                H[i, n] -= tx
+                H[n, i] -= tx
                 for q in range(indptr[j], p + 1):
-                    H[i, np.uint32(indices[q])] += tx * data[q]
-        H[n, n] = total
-        # Each pair was added once, above or below the diagonal as the indices happened to be ordered.
-        for i in range(n):
-            H[n, i] = H[i, n]
-            for k in range(i):
-                t = H[i, k] + H[k, i]
-                H[i, k] = t
-                H[k, i] = t
+                    k = np.uint32(indices[q])
+                    H[max(i, k), min(i, k)] += tx * data[q]
     for i in range(n):
         H[i, i] += C
 
 
-@njit(cache=True, nogil=True)
+@njit(**_SUMS)
 def _solve_factored(L, scale, rhs, x):
-    """Solve (S⁻¹ L Lᵀ S⁻¹) x = rhs with S = diag(scale)."""
+    """Solve (S⁻¹ L Lᵀ S⁻¹) x = rhs with S = diag(scale), L lower triangular with contiguous rows."""
     n = rhs.size
     for i in range(n):
-        t = rhs[i] * scale[i]
+        t = 0.0
         for k in range(i):
-            t -= L[i, k] * x[k]
-        x[i] = t / L[i, i]
+            t += L[i, k] * x[k]
+        x[i] = (rhs[i] * scale[i] - t) / L[i, i]
     for i in range(n - 1, -1, -1):
-        t = x[i] / L[i, i]
-        x[i] = t
+        x[i] /= L[i, i]
+        t = x[i]
         for k in range(i):
             x[k] -= L[i, k] * t
     for i in range(n):
         x[i] *= scale[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(**_OPTIONS)
 def _newton(X, indptr, indices, data, n, L, scale, theta, r, base, K_minus_sum, work, rhs, d, da):
     """Direction (d = [Δw, Δrho], Δa) for the right-hand side r of f − rho = z_l − z_u."""
     total = 0.0
@@ -185,16 +182,17 @@ def _newton(X, indptr, indices, data, n, L, scale, theta, r, base, K_minus_sum, 
         da[j] = theta[j] * (r[j] - da[j] + d[n])
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
+@njit(**_SUMS)
 def _longest_step(a, zl, zu, da, dzl, dzu):
     """Largest step in [0, 1] that keeps a, 1 − a, z_l and z_u non-negative."""
     worst = 1.0  # largest of −Δv/v, so that step = 1/worst
     for j in range(a.size):
-        worst = max(worst, -da[j] / a[j], da[j] / (1.0 - a[j]), -dzl[j] / zl[j], -dzu[j] / zu[j])
+        worst = max(worst, max(-da[j] / a[j], da[j] / (1.0 - a[j])))
+        worst = max(worst, max(-dzl[j] / zl[j], -dzu[j] / zu[j]))
     return 1.0 / worst
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(**_SUMS)
 def _start(f, k, a, zl, zu):
     """a = K/M everywhere and well-centred multipliers; returns rho."""
     M = f.size
@@ -213,7 +211,7 @@ def _start(f, k, a, zl, zu):
     return mean - m0 * (1.0 / k - 1.0 / (1.0 - k))
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(**_SUMS)
 def _measures(a, zl, zu, f, rho):
     """Return Σ a(f − rho)₊ + (1 − a)(rho − f)₊, Σ a, and the mean complementarity product."""
     slack = 0.0
@@ -227,7 +225,7 @@ def _measures(a, zl, zu, f, rho):
     return slack, total, comp / (2.0 * a.size)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(**_SUMS)
 def _mean_product(a, zl, zu, da, dzl, dzu, step):
     """Mean complementarity product after a step."""
     t = 0.0
@@ -237,7 +235,33 @@ def _mean_product(a, zl, zu, da, dzl, dzu, step):
     return t / (2.0 * a.size)
 
 
-@njit(cache=True, nogil=True)
+@njit(**_SUMS)
+def _weights(a, zl, zu, f, rho, theta, r):
+    """Θ = 1 / (z_l/a + z_u/(1 − a)), r = rho − f."""
+    for j in range(a.size):
+        b = 1.0 - a[j]
+        theta[j] = a[j] * b / (zl[j] * b + zu[j] * a[j])
+        r[j] = rho - f[j]
+
+
+@njit(**_SUMS)
+def _multiplier_steps(a, zl, zu, da, dzl, dzu):
+    """Turn the targets of a z_l and (1 − a) z_u, held in dzl and dzu, into steps Δz_l and Δz_u."""
+    for j in range(a.size):
+        dzl[j] = (dzl[j] - zl[j] * da[j]) / a[j] - zl[j]
+        dzu[j] = (dzu[j] + zu[j] * da[j]) / (1.0 - a[j]) - zu[j]
+
+
+@njit(**_SUMS)
+def _correct(a, da, dzl, dzu, target, r):
+    """Replace the predictor's Δz by the corrector's targets, and add those to the right-hand side r."""
+    for j in range(a.size):
+        dzl[j] = target - da[j] * dzl[j]
+        dzu[j] = target + da[j] * dzu[j]
+        r[j] += dzl[j] / a[j] - dzu[j] / (1.0 - a[j])
+
+
+@njit(**_OPTIONS)
 def _solve(X, indptr, indices, data, n, b, C, K, tol, ridge):
     """Mehrotra's method; returns (w, rho, a, gap, steps) of the best iterate."""
     M = X.shape[0] if X.size > 0 else indptr.size - 1
@@ -278,32 +302,26 @@ def _solve(X, indptr, indices, data, n, b, C, K, tol, ridge):
                 best_a[:] = a
             break
 
-        for j in range(M):
-            theta[j] = 1.0 / (zl[j] / a[j] + zu[j] / (1.0 - a[j]))
-            r[j] = rho - f[j]
+        _weights(a, zl, zu, f, rho, theta, r)
         _normal_matrix(X, indptr, indices, data, n, theta, C, buf, H)
         for i in range(n + 1):
             scale[i] = 1.0 / np.sqrt(max(H[i, i], 1e-300))
         for i in range(n + 1):
-            for k in range(n + 1):
+            for k in range(i + 1):
                 H[i, k] *= scale[i] * scale[k]
             H[i, i] += ridge
-        L = np.linalg.cholesky(H)
+        L = np.linalg.cholesky(H)  # reads the lower triangle alone
 
         _newton(X, indptr, indices, data, n, L, scale, theta, r, base, K - total, work, rhs, d, da)
-        for j in range(M):
-            dzl[j] = -zl[j] - zl[j] * da[j] / a[j]
-            dzu[j] = -zu[j] + zu[j] * da[j] / (1.0 - a[j])
+        for j in range(M):  # complementarity targets of the predictor
+            dzl[j] = 0.0
+            dzu[j] = 0.0
+        _multiplier_steps(a, zl, zu, da, dzl, dzu)
         step = _longest_step(a, zl, zu, da, dzl, dzu)
         target = mu * (_mean_product(a, zl, zu, da, dzl, dzu, step) / mu) ** 3
-        for j in range(M):  # complementarity targets of the corrector, kept in dzl and dzu
-            dzl[j] = target - da[j] * dzl[j]
-            dzu[j] = target + da[j] * dzu[j]
-            r[j] += dzl[j] / a[j] - dzu[j] / (1.0 - a[j])
+        _correct(a, da, dzl, dzu, target, r)
         _newton(X, indptr, indices, data, n, L, scale, theta, r, base, K - total, work, rhs, d, da)
-        for j in range(M):
-            dzl[j] = (dzl[j] - zl[j] * da[j]) / a[j] - zl[j]
-            dzu[j] = (dzu[j] + zu[j] * da[j]) / (1.0 - a[j]) - zu[j]
+        _multiplier_steps(a, zl, zu, da, dzl, dzu)
         step = 0.995 * _longest_step(a, zl, zu, da, dzl, dzu)
         for j in range(M):
             a[j] += step * da[j]

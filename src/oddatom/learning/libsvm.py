@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import OneClassSVM
 
 from oddatom.learning.one_class import OneClassFit
 from oddatom.shards.base import ShardGroup
@@ -22,6 +20,9 @@ def fit_libsvm(group: ShardGroup[Any], n: int, nu: float, *, w0: np.ndarray | No
     Stopping early and its dependence on the order of the rows are kept: they are part of the published figures.
     The gap reported is the true one, in unit-RMS units.
     """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import OneClassSVM  # a slow import that few fits need
+
     N, _, sum_sq = group.map_reduce("svm_summary")
     C = nu * N
     if n == 0 or sum_sq == 0.0:

@@ -61,13 +61,15 @@ def fit_one_class(
     scale = float(np.sqrt(sum_sq / N))
     group.map("svm_scale", scale)
     w, rho, gap, steps = _solve(group, n, N, C, w0 if w0 is None else w0 / scale, tol)
-    degenerate = 0.5 * float(w @ w) <= tol
+    half = 0.5 * float(w @ w)
+    primal = half - rho + group.map_reduce("svm_slack", rho)[0] / C
+    # A primal value below that of w = 0 proves a margin however small w is, unless all of it is rounding.
+    degenerate = half <= tol and (primal > -0.1 * half or half < 1e-22)
     if degenerate:
-        w, rho, gap = np.zeros(n), 0.0, 0.5 * float(w @ w)
+        w, rho, gap, primal = np.zeros(n), 0.0, half, 0.0
         group.map("svm_margins", w)
     residual = max(group.map("svm_residual", rho))
-    objective = (0.5 * float(w @ w) - rho + group.map_reduce("svm_slack", rho)[0] / C) * scale**2
-    return OneClassFit(w * scale, rho * scale**2, gap, residual, objective, degenerate, steps, scale)
+    return OneClassFit(w * scale, rho * scale**2, gap, residual, primal * scale**2, degenerate, steps, scale)
 
 
 def quantile_offset(group: ShardGroup[Any], w: np.ndarray, nu: float) -> float:
@@ -82,8 +84,9 @@ def _solve(
     group: ShardGroup[Any], n: int, N: int, C: float, w: np.ndarray | None, tol: float
 ) -> tuple[np.ndarray, float, float, int]:
     """Rounds of: smoothed plane, rows near the margin, interior point, gap over all rows."""
-    size = max(800, 4 * n, N // 32)
-    widths: tuple[float, ...] = (10.0, 3.0, 1.0)
+    size = max(300, 4 * n, N // 32)
+    # A plane handed in may be so close already that the rows around it settle the matter.
+    widths: tuple[float, ...] = ()
     if w is None or not w.any():
         w = group.map_reduce("svm_mean")[0] / N
         widths = (30.0, 10.0, 3.0, 1.0)
@@ -92,7 +95,7 @@ def _solve(
         everything = max(SMALL, 1.4 * size) >= N
         group.map("svm_margins", w)
         rho = _kth(group, MARGIN, _rank(C, N))
-        if not everything:
+        if widths and not everything:
             group.map("svm_distances", rho, False)
             eps = max(_kth(group, DISTANCE, size), 1e-9)
             w, taken = smooth_newton(group, w, rho, C, [eps * t for t in widths])
@@ -104,21 +107,33 @@ def _solve(
         block, fixed, K = _concatenate(pieces), np.sum(sums, axis=0), C - sum(counts)
         inner = interior_point(block, fixed, C, K, 1e-2 * tol)
         steps += inner.n_steps
-        a = np.clip(inner.a * (K / inner.a.sum()), 0.0, 1.0)
+        a = _with_sum(inner.a, K)
         group.scatter("svm_set_band", np.split(a, np.cumsum([p.n_rows for p in pieces])[:-1]))
-        w = _plane(block, a, fixed, C)
+        start, w = w, _plane(block, a, fixed, C)
         group.map("svm_margins", w)
         rho = _kth(group, MARGIN, _rank(C, N))
         half = 0.5 * float(w @ w)
         gap = 2.0 * half - rho + group.map_reduce("svm_slack", rho)[0] / C
         if gap <= tol or half <= tol or everything:
             return w, rho, max(gap, 0.0), steps
-        size, widths = 2 * size, (3.0, 1.0)
+        if widths:
+            size, widths = 2 * size, (3.0, 1.0)
+        else:
+            w, widths = start, (10.0, 3.0, 1.0)
 
 
 def _rank(C: float, N: int) -> int:
     """Position (from 0) of the offset among the sorted margins: the nu-quantile."""
     return min(max(int(np.ceil(C)) - 1, 0), N - 1)
+
+
+def _with_sum(a: np.ndarray, K: float) -> np.ndarray:
+    """Shrink a towards 0, or 1 − a towards 0, until Σ a = K: both keep 0 ≤ a ≤ 1."""
+    a = np.clip(a, 0.0, 1.0)
+    total = float(a.sum())
+    if total >= K:
+        return a * (K / total)
+    return np.minimum(a + (1.0 - a) * ((K - total) / (a.size - total)), 1.0)
 
 
 def _plane(block: Block, a: np.ndarray, fixed: np.ndarray, C: float) -> np.ndarray:

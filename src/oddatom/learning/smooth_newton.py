@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+from scipy.linalg.lapack import dposv
 
 from oddatom.shards.base import ShardGroup
 
 MAX_STEPS = 12
 _SHORTER = 0.4 ** np.arange(1, 9)
-_WHOLE = np.ones(1)
 
 
 def smooth_newton(
@@ -26,51 +25,49 @@ def smooth_newton(
 ) -> tuple[np.ndarray, int]:
     """Return the plane for the last of the widths, and the Newton steps taken; the shards keep its margins."""
     n = w.size
-    taken = 0
+    diagonal = np.arange(n)
+    taken, step = 0, 0.0
     for eps in widths:
-        value = _value(group, w, rho, C, eps)
+        # The last width may have used up its steps: then its last one is still to be taken by the shards.
+        (hinge,) = group.map_reduce("svm_smooth_values", rho, 0.0, eps, np.full(1, step))
+        value = 0.5 * float(w @ w) - rho + float(hinge[0]) / C
+        enough = 1e-3 if eps == widths[-1] else 1e-1
         for _ in range(MAX_STEPS):
-            sums, H = group.map_reduce("svm_smooth", rho, eps)
-            grad = np.append(w - sums[:n] / C, sums[n] / C - 1.0)
-            H = H / (C * eps)
-            H[np.arange(n), np.arange(n)] += 1.0
+            sums, H = group.map_reduce("svm_smooth", rho, eps, step)
+            step = 0.0
+            grad = sums / C
+            grad[:n] = w - grad[:n]
+            grad[n] -= 1.0
+            H *= 1.0 / (C * eps)
+            H[diagonal, diagonal] += 1.0
             H[n, n] = H[n, n] + 1e-10 if H[n, n] > 0.0 else 1.0
-            d = -scipy.linalg.solve(H, grad, lower=True, assume_a="pos", check_finite=False)
+            _, d, failed = dposv(H, -grad, lower=1)
             slope = float(grad @ d)
-            if -slope <= 1e-4 * max(0.5 * float(w @ w), 1e-8):
+            if failed or -slope <= enough * max(0.5 * float(w @ w), 1e-8):
                 break
-            group.map("svm_direction", d[:n])
             step, value = _line_search(group, w, rho, d, C, eps, value, slope)
             if step == 0.0:
                 break
             w, rho = w + step * d[:n], rho + step * float(d[n])
-            group.map("svm_move", step)
             taken += 1
+    if step != 0.0:
+        group.map_reduce("svm_smooth", rho, widths[-1], step)
     return w, taken
 
 
-def _value(group: ShardGroup[Any], w: np.ndarray, rho: float, C: float, eps: float) -> float:
-    (hinge,) = group.map_reduce("svm_smooth_values", rho, 0.0, eps, np.zeros(1))
-    return 0.5 * float(w @ w) - rho + float(hinge[0]) / C
-
-
 def _line_search(
-    group: ShardGroup[Any],
-    w: np.ndarray,
-    rho: float,
-    d: np.ndarray,
-    C: float,
-    eps: float,
-    value: float,
-    slope: float,
+    group: ShardGroup[Any], w: np.ndarray, rho: float, d: np.ndarray, C: float, eps: float, value: float, slope: float
 ) -> tuple[float, float]:
     """The whole step if it descends enough, else the best of eight shorter ones; (0, value) if none descends."""
-    n = w.size
-    for steps in (_WHOLE, _SHORTER):
-        (hinge,) = group.map_reduce("svm_smooth_values", rho, float(d[n]), eps, steps)
-        planes = w + steps[:, None] * d[:n]
-        values = 0.5 * np.einsum("ij,ij->i", planes, planes) - (rho + steps * d[n]) + hinge / C
-        best = int(np.argmin(values))
-        if values[best] <= value + 1e-3 * steps[best] * slope:
-            return float(steps[best]), float(values[best])
+    dw, drho = d[:-1], float(d[-1])
+    flat, tilt, bend = 0.5 * float(w @ w) - rho, float(w @ dw) - drho, 0.5 * float(dw @ dw)
+    (hinge,) = group.map_reduce("svm_try", dw, rho, drho, eps)
+    whole = flat + tilt + bend + hinge / C
+    if whole <= value + 1e-3 * slope:
+        return 1.0, whole
+    (hinges,) = group.map_reduce("svm_smooth_values", rho, drho, eps, _SHORTER)
+    values = flat + _SHORTER * tilt + _SHORTER**2 * bend + hinges / C
+    best = int(np.argmin(values))
+    if values[best] <= value + 1e-3 * _SHORTER[best] * slope:
+        return float(_SHORTER[best]), float(values[best])
     return 0.0, value

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-BLOCK = 256  # rows gathered for one BLAS product
+from oddatom.shards._blas import add_gram
+
+BLOCK = 2**15  # numbers gathered for one BLAS product: they stay in the second-level cache
+NARROW = 48  # below this many features OpenBLAS's small dgemm beats its dsyrk
 
 
 @njit(cache=True, nogil=True)
@@ -52,15 +55,20 @@ def residual(Y, D, indices, values, E, k, parallel):
 
 
 @njit(cache=True, nogil=True)
-def _moment_rows(E, values, a, pos, s, d, kappa, A, g):
-    """Add RᵀR to A, Rᵀc to g, and return ‖c‖², for R = E_Ω + x dᵀ and c = kappa·a_Ω on the rows listed."""
+def _moment_rows(dsyrk, E, values, a, pos, s, d, kappa, A, g):
+    """Put RᵀR into A (lower triangle), Rᵀc into g, and return ‖c‖², for R = E_Ω + x dᵀ and c = kappa·a_Ω."""
     m = E.shape[1]
-    buf = np.empty((min(BLOCK, pos.size), m))
-    tmp = np.empty((m, m))
+    A[:] = 0.0
+    g[:] = 0.0
+    block = min(max(BLOCK // m, 64), pos.size)
+    buf = np.empty((block, m))
+    letters, sizes, factors = np.empty(2, np.uint8), np.empty(2, np.int32), np.empty(1)
+    narrow = m < NARROW
+    tmp = np.empty((m, m)) if narrow else A
     flat = values.ravel()
     cc = 0.0
-    for start in range(0, pos.size, BLOCK):
-        b = min(BLOCK, pos.size - start)
+    for start in range(0, pos.size, max(block, 1)):
+        b = min(block, pos.size - start)
         for r in range(b):
             p = pos[start + r]
             j = p // s
@@ -72,33 +80,42 @@ def _moment_rows(E, values, a, pos, s, d, kappa, A, g):
                 cc += c * c
                 for f in range(m):
                     g[f] += c * buf[r, f]
-        np.dot(buf[:b].T, buf[:b], tmp)
-        A += tmp
+        if narrow:
+            np.dot(buf[:b].T, buf[:b], tmp)
+            A += tmp
+        else:
+            add_gram(dsyrk, buf, b, A, letters, sizes, factors)
     return cc
 
 
+# Inside parallel=True numba runs every array expression in parallel too, at the price of a parallel region:
+# arrays are made by the caller, and what is not per row is written as loops.
 @njit(cache=True, nogil=True, parallel=True)
-def moments(E, values, a, pos, s, d, kappa, k, parallel):
-    """A = RᵀR, g = Rᵀc and ‖c‖² of one atom, in k chunks of its rows."""
+def moments(dsyrk, E, values, a, pos, s, d, kappa, A, g, cc, k, parallel):
+    """A = RᵀR, g = Rᵀc and ‖c‖² of one atom in A[0], g[0], cc[0]; a slice of each per chunk."""
     m = E.shape[1]
-    A = np.zeros((k, m, m))
-    g = np.zeros((k, m))
-    cc = np.zeros(k)
     n = pos.size
     if parallel:
         for c in prange(k):
-            cc[c] = _moment_rows(E, values, a, pos[n * c // k : n * (c + 1) // k], s, d, kappa, A[c], g[c])
+            part = pos[n * c // k : n * (c + 1) // k]
+            cc[c] = _moment_rows(dsyrk, E, values, a, part, s, d, kappa, A[c], g[c])
     else:
         for c in range(k):
-            cc[c] = _moment_rows(E, values, a, pos[n * c // k : n * (c + 1) // k], s, d, kappa, A[c], g[c])
+            part = pos[n * c // k : n * (c + 1) // k]
+            cc[c] = _moment_rows(dsyrk, E, values, a, part, s, d, kappa, A[c], g[c])
     for c in range(1, k):
-        A[0] += A[c]
-        g[0] += g[c]
+        for i in range(m):
+            g[0, i] += g[c, i]
+            for q in range(i + 1):
+                A[0, i, q] += A[c, i, q]
         cc[0] += cc[c]
-    return A[0], g[0], cc[0]
+    for i in range(m):
+        for q in range(i):
+            A[0, q, i] = A[0, i, q]
 
 
-@njit(cache=True, nogil=True)
+# Re-association lets the inner product be vectorised; the order it fixes is the same for every row and thread.
+@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "reassoc"})
 def _commit_rows(E, values, a, pos, s, old, new, shrink, kappa):
     """x ← shrink·(R new + c), E ← R − x newᵀ on the rows listed, R = E + x oldᵀ."""
     m = E.shape[1]

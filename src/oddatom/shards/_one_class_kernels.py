@@ -39,11 +39,14 @@ def margins(X, indptr, indices, data, w, f, k, parallel):
         _margins_rows(X, indptr, indices, data, w, 0, f.size, f)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _smooth_rows(X, indptr, indices, data, n, f, rho, eps, scale, lo, hi, grad, H):
-    """Add Σ a [x, 1] to grad and Σ_free [x, −1]ᵀ[x, −1] to the lower triangle of H."""
+    """Put Σ a [x, 1] into grad and Σ_free [x, −1]ᵀ[x, −1] into the lower triangle of H."""
+    grad[:] = 0.0
+    H[:] = 0.0
+    per_eps, per_scale = 1.0 / eps, 1.0 / scale
     for j in range(lo, hi):
-        a = 0.5 + (rho - f[j]) / eps
+        a = 0.5 + (rho - f[j]) * per_eps
         if a <= 0.0:
             continue
         free = a < 1.0
@@ -51,29 +54,29 @@ def _smooth_rows(X, indptr, indices, data, n, f, rho, eps, scale, lo, hi, grad, 
         grad[n] += a
         if X.size > 0:
             for i in range(n):
-                xi = X[j, i] / scale
+                xi = X[j, i] * per_scale
                 grad[i] += a * xi
                 if free:
                     H[n, i] -= xi
                     for q in range(i + 1):
-                        H[i, q] += xi * X[j, q] / scale
+                        H[i, q] += xi * X[j, q] * per_scale
         else:
             for p in range(indptr[j], indptr[j + 1]):
                 i = np.uint32(indices[p])
-                xi = data[p] / scale
+                xi = data[p] * per_scale
                 grad[i] += a * xi
                 if free:
                     H[n, i] -= xi
                     for q in range(indptr[j], p + 1):
                         i2 = np.uint32(indices[q])
-                        H[max(i, i2), min(i, i2)] += xi * data[q] / scale
+                        H[max(i, i2), min(i, i2)] += xi * data[q] * per_scale
         if free:
             H[n, n] += 1.0
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def smooth(X, indptr, indices, data, n, f, rho, eps, scale, grad, H, k, parallel):
-    """Sums of the smoothed objective in k chunks: grad (k, n+1), H (k, n+1, n+1), both zero on entry."""
+    """Sums of the smoothed objective in k chunks: grad (k, n+1), H (k, n+1, n+1)."""
     if parallel:
         for c in prange(k):
             lo, hi = _bounds(f.size, k, c)
@@ -84,7 +87,14 @@ def smooth(X, indptr, indices, data, n, f, rho, eps, scale, grad, H, k, parallel
             _smooth_rows(X, indptr, indices, data, n, f, rho, eps, scale, lo, hi, grad[c], H[c])
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
+@njit(cache=True, nogil=True)
+def move(f, g, step):
+    """f ← f + step g."""
+    for j in range(f.size):
+        f[j] += step * g[j]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan", "reassoc"})
 def smooth_value(f, g, rho, drho, step, eps):
     """Σ ψ(rho' − f') at f' = f + step g, rho' = rho + step drho; ψ is the hinge rounded over a width eps."""
     total = 0.0
@@ -111,7 +121,7 @@ def row_norms(X, indptr, indices, data, norms):
         norms[j] = np.sqrt(t)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def distances(f, norms, scale, rho, by_norm, out):
     """out = |f − rho|, or |f − rho| / (‖x‖/scale + KAPPA)."""
     for j in range(f.size):
@@ -151,7 +161,7 @@ def values_with_prefix(values, prefix, shift, out):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def take_csr(indptr, indices, data, rows, scale, out_indptr, out_indices, out_data):
     """Copy the given rows, divided by `scale`."""
     out_indptr[0] = 0

@@ -9,6 +9,7 @@ from oddatom._threads import split
 from oddatom.coding import batch_omp
 from oddatom.learning.interior_point import Block
 from oddatom.shards import _local_kernels as k
+from oddatom.shards._blas import DSYRK
 from oddatom.shards.one_class import OneClassShard
 
 
@@ -23,6 +24,7 @@ class LocalShard(OneClassShard):
         self.Y = Y
         self.E = np.empty_like(Y)
         self.multipliers = np.zeros(Y.shape[0])
+        self._work: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def encode(self, D: np.ndarray, s: int) -> tuple[np.ndarray, float]:
         """Code the rows with D; return how many rows use each atom, and the sum of squared residuals."""
@@ -35,24 +37,24 @@ class LocalShard(OneClassShard):
 
     def start_sweeps(self, D: np.ndarray) -> None:
         """Compute E = Y − X D, which the sweeps keep up to date."""
-        k.residual(self.Y, D, self.indices, self.values, self.E, *split(*self.indices.shape))
+        (N, m), s = self.E.shape, self.values.shape[1]
+        split(N, s * m / 2).run(k.residual, self.Y, D, self.indices, self.values, self.E)
 
     def _rows_of(self, i: int) -> np.ndarray:
         return self._pos[self._ptr[i] : self._ptr[i + 1]]
 
     def moments(self, i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return A = RᵀR, g = Rᵀc and ‖c‖² of atom i, R its residual without its own part."""
-        pos, m = self._rows_of(i), self.E.shape[1]
-        return k.moments(
-            self.E,
-            self.values,
-            self.multipliers,
-            pos,
-            self.values.shape[1],
-            d,
-            kappa,
-            *split(pos.size, m * m),
-        )
+        """Return A = RᵀR, g = Rᵀc and ‖c‖² of atom i, R its residual without its own part.
+
+        The arrays are the shard's and hold until the next call.
+        """
+        pos, m, s = self._rows_of(i), self.E.shape[1], self.values.shape[1]
+        plan = split(pos.size, 5 + m + m * m / 25)
+        if self._work is None or self._work[2].size < plan.k:
+            self._work = np.empty((plan.k, m, m)), np.empty((plan.k, m)), np.empty(plan.k)
+        A, g, cc = self._work
+        plan.run(k.moments, DSYRK, self.E, self.values, self.multipliers, pos, s, d, kappa, A, g, cc)
+        return A[0], g[0], float(cc[0])
 
     def rows(self, i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray]:
         """Return R and c of atom i themselves."""
@@ -63,11 +65,9 @@ class LocalShard(OneClassShard):
 
     def commit(self, i: int, old: np.ndarray, new: np.ndarray, shrink: float, kappa: float) -> None:
         """Replace atom i: x ← shrink·(R new + c), E ← R − x newᵀ (shrink 0 trims the row)."""
-        pos = self._rows_of(i)
-        k.commit(
-            self.E, self.values, self.multipliers, pos, self.values.shape[1], old, new, shrink, kappa,
-            *split(pos.size, 8 * self.E.shape[1]),
-        )  # fmt: skip
+        pos, s = self._rows_of(i), self.values.shape[1]
+        plan = split(pos.size, 10 + self.E.shape[1])
+        plan.run(k.commit, self.E, self.values, self.multipliers, pos, s, old, new, shrink, kappa)
 
     def commit_and_moments(
         self, done: tuple[int, np.ndarray, np.ndarray, float, float], ahead: tuple[int, np.ndarray, float]

@@ -29,9 +29,10 @@ class OneClassShard:
         n = rows.n_rows
         self._norms = np.empty(n)
         k.row_norms(*rows[:4], self._norms)
-        self._flops = 2.0 * (rows.n if rows.X.size else rows.data.size / max(1, n))
+        self._cost = 5.0 + 2.0 * (rows.n if rows.X.size else rows.data.size / max(1, n))  # ns a row and pass
         self._f = np.empty(n)
-        self._g = np.empty(n)
+        self._sums: tuple[np.ndarray, np.ndarray] | None = None
+        self._g = np.zeros(n)  # read, times a step of 0, before the first direction is known
         self._dist = np.empty(n)
         self._band = np.empty(0, np.int64)
         self.multipliers = np.empty(n)
@@ -59,33 +60,38 @@ class OneClassShard:
         self._multiply(w, self._f)
 
     def _multiply(self, w: np.ndarray, out: np.ndarray) -> None:
-        k.margins(*self._rows[:4], w / self._scale, out, *split(out.size, 4 * self._flops))
+        split(out.size, self._cost).run(k.margins, *self._rows[:4], w / self._scale, out)
 
     @property
     def margins(self) -> np.ndarray:
         """The margins last computed."""
         return self._f
 
-    def svm_smooth(self, rho: float, eps: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return Σ a [x, 1] and Σ [x, −1]ᵀ[x, −1] over 0 < a < 1 (lower triangle), a = clip(½ + (rho − f)/eps)."""
+    def svm_smooth(self, rho: float, eps: float, step: float) -> tuple[np.ndarray, np.ndarray]:
+        """Take a step along the direction last tried, then return the sums of the smoothed objective.
+
+        With a = clip(½ + (rho − f)/eps, 0, 1) they are Σ a [x, 1] and, over 0 < a < 1, Σ [x, −1]ᵀ[x, −1] (its lower
+        triangle).
+        """
+        if step != 0.0:
+            k.move(self._f, self._g, step)
         n = self._rows.n
-        chunks, parallel = split(self._f.size, 2 * self._flops)
-        grad, H = np.zeros((chunks, n + 1)), np.zeros((chunks, n + 1, n + 1))
-        k.smooth(*self._rows, self._f, rho, eps, self._scale, grad, H, chunks, parallel)
+        plan = split(self._f.size, 2 * self._cost)
+        if self._sums is None or self._sums[0].shape[0] < plan.k:
+            self._sums = np.empty((plan.k, n + 1)), np.empty((plan.k, n + 1, n + 1))
+        grad, H = self._sums[0][: plan.k], self._sums[1][: plan.k]
+        plan.run(k.smooth, *self._rows, self._f, rho, eps, self._scale, grad, H)
         return grad.sum(axis=0), H.sum(axis=0)
 
-    def svm_direction(self, dw: np.ndarray) -> None:
-        """Compute and keep g = X dw, how the margins move."""
+    def svm_try(self, dw: np.ndarray, rho: float, drho: float, eps: float) -> tuple[float]:
+        """Compute and keep g = X dw, how the margins move; return Σ ψ(rho − f) after the whole step."""
         self._multiply(dw, self._g)
+        return (k.smooth_value(self._f, self._g, rho, drho, 1.0, eps),)
 
     def svm_smooth_values(self, rho: float, drho: float, eps: float, steps: np.ndarray) -> tuple[np.ndarray]:
         """Return Σ ψ(rho − f) after each of the steps along (dw, drho)."""
         values = [k.smooth_value(self._f, self._g, rho, drho, t, eps) for t in steps]
         return (np.array(values),)
-
-    def svm_move(self, step: float) -> None:
-        """Take the step: f ← f + step g."""
-        self._f += step * self._g
 
     def svm_distances(self, rho: float, by_norm: bool) -> None:
         """Compute and keep |f − rho|, divided by the row's norm if asked."""

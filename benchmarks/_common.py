@@ -1,0 +1,77 @@
+"""Shared by the benchmarks: data sets at the paper's settings, timing, facts about the machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import scipy.io
+
+# n_nonzero, beta (DL) and nu (the true share of outliers) of the paper's experiments.
+PAPER = {
+    "satellite": {"n_nonzero": 6, "beta": 0.5, "nu": 0.317},
+    "pendigits": {"n_nonzero": 5, "beta": 0.115, "nu": 0.023},
+    "mnist": {"n_nonzero": 8, "beta": 0.01, "nu": 0.092},
+    "shuttle": {"n_nonzero": 4, "beta": 0.32, "nu": 0.072},
+}
+
+
+def data_folder() -> Path | None:
+    """The folder with the ODDS .mat files: ODDATOM_DATA, or shared/data/odds beside the checkout."""
+    named = os.environ.get("ODDATOM_DATA")
+    folder = Path(named) if named else Path(__file__).parents[2] / "shared" / "data" / "odds"
+    return folder if folder.is_dir() else None
+
+
+def load(name: str) -> np.ndarray:
+    """Rows of an ODDS set."""
+    folder = data_folder()
+    if folder is None:
+        raise FileNotFoundError("No ODDS data: set ODDATOM_DATA to the folder with the .mat files.")
+    path = folder / f"{name}.mat"
+    try:
+        X = scipy.io.loadmat(path)["X"]
+    except NotImplementedError:  # MATLAB 7.3 files are HDF5
+        import h5py
+
+        with h5py.File(path) as file:
+            X = np.array(file["X"]).T
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def seconds(function: Callable[[], object]) -> float:
+    """Time of one call."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def best_in_turn(functions: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """Best time of each function; they are called in turn, so that all meet the same load."""
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for _ in range(repeats):
+        for name, function in functions.items():
+            times[name].append(seconds(function))
+    return {name: min(values) for name, values in times.items()}
+
+
+def machine() -> dict[str, object]:
+    """What the figures were measured on."""
+    model = platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = lines[0].split(":", 1)[1].strip() if lines else model
+    packages = ("oddatom", "numpy", "scipy", "scikit-learn", "numba")
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in packages},
+    }
