@@ -19,7 +19,7 @@ lint: $(VENV)/.installed-dev
 
 # scikit-learn's contract once more, on the oldest versions pyproject.toml allows.
 oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/python -m pytest tests/detectors $(PYTEST_ARGS)
+	NUMBA_CACHE_DIR=$(OLDEST)/numba-cache $(OLDEST)/bin/python -m pytest tests/detectors $(PYTEST_ARGS)
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks

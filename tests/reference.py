@@ -42,7 +42,7 @@ def omp(Y, D, s, tol=1e-10):
             if correlation[i] <= tol * np.linalg.norm(y) or np.linalg.matrix_rank(D[wider]) < len(wider):
                 break
             support = wider
-            x = np.linalg.lstsq(D[support].T, y)[0]
+            x = np.linalg.lstsq(D[support].T, y, rcond=None)[0]
             residual = y - x @ D[support]
         if support:
             indices[row, : len(support)] = support

@@ -124,7 +124,7 @@ def batch_omp_gram(C: Array, G: Array, sq_norms: Array, n_nonzero: int) -> Codes
 
 def _cost(n: int, s: int) -> float:
     """Return about how many nanoseconds coding one row takes once its correlations are known."""
-    return n * s * (s + 6) / 16
+    return s * (80 + n * (s + 6) / 16)
 
 
 def _empty_codes(N: int, s: int, dtype: np.dtype) -> Codes:

@@ -89,7 +89,7 @@ def _solve(
     widths: tuple[float, ...] = ()
     if w is None or not w.any():
         w = group.map_reduce("svm_mean")[0] / N
-        widths = (30.0, 10.0, 3.0, 1.0)
+        widths = (10.0, 1.0)
     steps = 0
     while True:
         everything = max(SMALL, 1.4 * size) >= N
@@ -117,9 +117,9 @@ def _solve(
         if gap <= tol or half <= tol or everything:
             return w, rho, max(gap, 0.0), steps
         if widths:
-            size, widths = 2 * size, (3.0, 1.0)
+            size, widths = 2 * size, (1.0,)
         else:
-            w, widths = start, (10.0, 3.0, 1.0)
+            w, widths = start, (1.0,)
 
 
 def _rank(C: float, N: int) -> int:

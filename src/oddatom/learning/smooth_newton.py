@@ -41,7 +41,7 @@ def smooth_newton(
             H *= 1.0 / (C * eps)
             H[diagonal, diagonal] += 1.0
             H[n, n] = H[n, n] + 1e-10 if H[n, n] > 0.0 else 1.0
-            _, d, failed = dposv(H, -grad, lower=1)
+            _, d, failed = dposv(H.T, -grad, lower=0, overwrite_a=1)  # in Fortran's order, without a copy
             slope = float(grad @ d)
             if failed or -slope <= enough * max(0.5 * float(w @ w), 1e-8):
                 break
