@@ -42,6 +42,8 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(OLDEST)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' \
+	  || { echo "The oldest versions need Python 3.11 or 3.12. Try: make oldest PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -e . \
 	  'numpy==1.26.*' 'scipy==1.12.*' 'scikit-learn==1.6.0' 'numba==0.60.*' 'safetensors==0.4.3' \

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -178,3 +180,26 @@ def test_little_work_is_one_chunk_and_more_work_is_more_chunks():
     assert counts == sorted(counts)
     assert counts[-1] == MAX_CHUNKS
     assert split(0, 10.0).k == 1
+
+
+@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="needs two threads")
+def test_two_threads_on_the_workqueue_layer():
+    # numba's fallback layer ends the process when two threads enter parallel regions at once.
+    code = """
+import threading, numpy as np
+from oddatom import DLOCSVM
+X = np.abs(np.random.default_rng(0).normal(size=(20_000, 12))) + 0.5
+alone = DLOCSVM(random_state=0, max_iter=2, n_jobs=2).fit(X)
+models = [DLOCSVM(random_state=0, max_iter=2, n_jobs=2) for _ in range(3)]
+workers = [threading.Thread(target=m.fit, args=(X,)) for m in models]
+[w.start() for w in workers]; [w.join() for w in workers]
+assert all((m.dictionary_ == alone.dictionary_).all() and m.offset_ == alone.offset_ for m in models)
+"""
+    environment = {**os.environ, "NUMBA_THREADING_LAYER": "workqueue"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_fewest_rows_of_a_chunk():
+    assert split(1000, 1e6, rows_per_chunk=600).k == 1
+    assert split(1000, 1e6, rows_per_chunk=250).k == 4

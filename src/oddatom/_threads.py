@@ -30,6 +30,7 @@ class _State:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        self.region = threading.Lock()
         self.holders = 0
         self.limiter: Any = None
         self.forked = False
@@ -75,20 +76,30 @@ class Plan(NamedTuple):
 
     def run(self, kernel: Callable[..., None], *args: Any) -> None:
         """Call kernel(*args, k, parallel); remember it when a parallel region takes far longer than it should."""
-        if not self.parallel:
+        # One parallel region at a time: numba's "workqueue" layer ends the process at two, and two share the cores
+        # anyway. Whoever finds it taken goes on alone, with the same result.
+        region = _state.region
+        if not self.parallel or not region.acquire(blocking=False):
             kernel(*args, self.k, False)
             return
-        start = perf_counter_ns()
-        kernel(*args, self.k, True)
-        _notice(kernel, perf_counter_ns() - start, self.ns)
+        try:
+            start = perf_counter_ns()
+            kernel(*args, self.k, True)
+            _notice(kernel, perf_counter_ns() - start, self.ns)
+        finally:
+            region.release()
 
 
-def split(n_rows: int, ns_per_row: float) -> Plan:
-    """Plan a pass over the rows: chunks by the amount of work alone, in parallel where that pays."""
+def split(n_rows: int, ns_per_row: float, rows_per_chunk: int = 1) -> Plan:
+    """Plan a pass over the rows: chunks by the amount of work alone, in parallel where that pays.
+
+    `rows_per_chunk` is the fewest rows that are worth a chunk's own sums.
+    """
     ns = n_rows * ns_per_row
-    if ns < SERIAL_NS:
+    most = min(MAX_CHUNKS, n_rows // rows_per_chunk)
+    if ns < SERIAL_NS or most < 2:
         return Plan(1, False, ns)
-    k = int(min(MAX_CHUNKS, max(2.0, ns / SERIAL_NS), n_rows))
+    k = int(min(most, max(2.0, ns / SERIAL_NS)))
     parallel = k > 1 and getattr(_here, "n_threads", 1) > 1 and perf_counter_ns() >= getattr(_here, "serial_until", 0)
     return Plan(k, parallel, ns)
 
@@ -123,17 +134,17 @@ def threads(n_jobs: int | None) -> Iterator[None]:
     n = effective_n_jobs(-1 if n_jobs is None else n_jobs)
     n = 1 if _state.forked else max(1, min(n, numba.config.NUMBA_NUM_THREADS))
     outer = getattr(_here, "n_threads", None)
+    before = numba.get_num_threads() if n > 1 else None
     with _state.lock:
         if _state.holders == 0:
             _release_openblas()
             _state.limiter = _controller().limit(limits=1, user_api="blas")
             _release_openblas()
         _state.holders += 1
-    _here.n_threads = n
-    before = numba.get_num_threads() if n > 1 else None
-    if n > 1:
-        numba.set_num_threads(n)
     try:
+        _here.n_threads = n
+        if n > 1:
+            numba.set_num_threads(n)
         yield
     except SystemError as error:
         raise _raised(error) from None

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from oddatom import DLOCSVM, DegenerateMarginWarning, _threads
 from oddatom.detectors import _base
+from oddatom.features.scaling import fit_scaling
 from oddatom.learning import alternate
 from oddatom.learning.penalties import L20, L21, L2Eps
 from oddatom.learning.trimming import trim_batch
@@ -427,16 +428,16 @@ BAD_ROWS = {
     "zeros": (np.zeros((9, 3)), {}, r"X holds nothing but zeros: there is nothing to learn\. Pass data that vary"),
     "too large": (np.full((9, 3), 1e308), {}, r"X is too large: its Frobenius norm overflows\. Divide"),
     "constant": (np.full((9, 3), 0.1), {"scaling": "standard"}, r"only constant columns \(scaling='standard'\)"),
-    "text": (np.array([["1", "x"], ["2", "y"]], dtype=object), {}, r"could not convert string .* Encode text"),
+    "text": (np.array([["1", "x"], ["2", "y"]], dtype=object), {}, r"could not convert string .* Encode them"),
     "text in pandas": (
         pd.DataFrame({"a": [1.0, 2.0], "city": ["x", "y"], "b": [3, 4], "kind": ["u", "v"]}),
         {},
-        r"could not convert string .* do not hold numbers: 'city', 'kind'\. Encode text as numbers first",
+        r"could not convert string .* do not hold numbers: 'city', 'kind'\. Encode them as numbers first",
     ),
     "text in polars": (
         pl.DataFrame({"a": [1.0, 2.0], "city": ["x", "y"]}),
         {},
-        r"could not convert string .* do not hold numbers: 'city'\. Encode text as numbers first",
+        r"could not convert string .* do not hold numbers: 'city'\. Encode them as numbers first",
     ),
 }
 
@@ -660,3 +661,84 @@ def test_interrupted_scoring_gives_the_threads_back(fitted, X, monkeypatch):
     assert thread_counts() == before
     assert caught.tb is not None
     assert_array_equal(fitted.score_samples(X), scores)
+
+
+# A failed fit, other threads, extreme rows
+
+
+def test_a_failed_refit_leaves_the_old_model(X):
+    model = detector().fit(X)
+    before = model.score_samples(X)
+    bad = np.ones((10, 3))
+    bad[0, 1] = np.nan
+    for wrong in (bad, np.zeros((10, 3)), pd.DataFrame(bad, columns=list("abc"))):
+        with pytest.raises(ValueError, match="NaN|zeros"):
+            model.fit(wrong)
+        assert not hasattr(model, "feature_names_in_")
+        assert_array_equal(model.score_samples(X), before)
+        with pytest.raises(ValueError, match="3 features, but DLOCSVM is expecting 6"):
+            model.score_samples(np.ones((2, 3)))
+
+
+def test_number_of_blas_threads_does_not_matter():
+    X = rows(N=20_000)
+    with threadpool_limits(1):
+        one = detector(max_iter=1).fit(X)
+    with threadpool_limits(2):
+        two = detector(max_iter=1).fit(X)
+    same_model(one, two)
+    assert one.scale_ == two.scale_
+
+
+def test_training_rows_score_as_new_rows_do(X):
+    for scaling in SCALINGS:
+        model = detector(scaling=scaling).fit(X)
+        assert_array_equal(model.scaling_.apply(X), fit_scaling(X, scaling)[1])
+
+
+def test_rows_of_extreme_size_keep_their_side(fitted, X):
+    row = X[:1]
+    for size in (1e120, 1e160, 1e200, 1e250):
+        assert_allclose(fitted.score_samples(row * size), fitted.score_samples(row) * size, rtol=1e-12)
+        assert fitted.predict(-row * size)[0] == -1
+        both = fitted.score_samples(np.concatenate([row, -row * size]))
+        assert both[0] == fitted.score_samples(row)[0]
+
+
+@pytest.mark.filterwarnings("ignore::oddatom.DegenerateMarginWarning")
+def test_detect_batch_says_when_there_is_no_margin():
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    model = detector(scaling="standard").fit(X)
+    with pytest.warns(DegenerateMarginWarning, match="every row an anomaly"):
+        labels = model.detect_batch(X)
+    assert (labels == -1).all()
+
+
+def test_dates_and_bad_starts_are_named(X):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "when": pd.to_datetime(["2020-01-01", "2020-01-02"])})
+    with pytest.raises(ValueError, match="do not hold numbers: 'when'"):
+        detector().fit(frame)
+    with pytest.raises(ValueError, match="'init' parameter of DLOCSVM must be an array of numbers"):
+        detector(init=[["a"] * 6]).fit(X)
+    with pytest.raises(ValueError, match=r"\(n_atoms, n_features\) = \(1, 6\). Got shape \(0, 6\)"):
+        detector(init=np.empty((0, 6))).fit(X)
+    with pytest.raises(ValueError, match="'n_jobs' parameter of DLOCSVM"):
+        detector(n_jobs=0).fit(X)
+
+
+def test_verbose_leaves_logging_as_it_was(X, capsys):
+    logger = logging.getLogger("oddatom")
+    root = logging.getLogger()
+    handlers, root.handlers = root.handlers, []
+    try:
+        detector(verbose=1, max_iter=2).fit(X)
+        assert logger.handlers == []
+        assert logger.level == logging.NOTSET
+        assert capsys.readouterr().err.count("iteration") == 2
+        logger.setLevel(logging.WARNING)
+        detector(verbose=1, max_iter=2).fit(X)
+        assert logger.level == logging.WARNING
+        assert capsys.readouterr().err == ""
+    finally:
+        root.handlers = handlers
+        logger.setLevel(logging.NOTSET)

@@ -11,7 +11,7 @@ from oddatom import DLOCSVM, AllAtomsTrimmedWarning
 from oddatom.learning import alternate
 from oddatom.learning.alternate import Observer, Settings, learn, sweep
 from oddatom.learning.atoms import AtomSolution
-from oddatom.learning.penalties import PENALTIES, make_penalty
+from oddatom.learning.penalties import L21, PENALTIES, make_penalty
 from oddatom.shards import LocalShard, ShardGroup
 from reference import dictionary_objective, dl_ocsvm, omp, one_class_objective
 
@@ -362,3 +362,28 @@ def test_pendigits():
         _, model = run(Y, atoms(32, Y.shape[1]), options)
         assert worst_rise(model.history) <= 1e-12
         assert np.all(model.history["gap"] <= 1e-8)
+
+
+def test_wide_data_are_solved_in_the_space_of_the_rows(monkeypatch):
+    # 80 features, atoms with a handful of rows: Theorem 1 in the space of the rows gives the same model.
+    rng = np.random.default_rng(0)
+    Y = np.abs(rng.normal(size=(60, 80))) + 0.1
+    Y /= np.linalg.norm(Y)
+    D = rng.uniform(size=(30, 80))
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    settings = Settings(s=3, penalty=L21(1e-3), nu=0.2, eta=30.0, max_iter=3, track_atoms=True)
+    asked = []
+    original = LocalShard.rows
+    monkeypatch.setattr(LocalShard, "rows", lambda self, *a: (asked.append(a[0]), original(self, *a))[1])
+    one, two = ShardGroup([LocalShard(Y)]), ShardGroup([LocalShard(Y[:25].copy()), LocalShard(Y[25:].copy())])
+    by_rows, apart = learn(one, D, settings), learn(two, D, settings)
+    assert len(asked) > 30
+    monkeypatch.setattr(alternate, "WIDE", 1000)
+    count = len(asked)
+    by_moments = learn(ShardGroup([LocalShard(Y)]), D, settings)
+    assert len(asked) == count
+    for other in (apart, by_moments):
+        np.testing.assert_allclose(by_rows.D, other.D, atol=1e-8)
+        np.testing.assert_allclose(by_rows.svm.w, other.svm.w, atol=1e-8 * np.abs(other.svm.w).max())
+    for trace in by_rows.history.lagrangian:
+        assert (np.diff(trace) <= 1e-12 * np.abs(trace[:-1])).all()

@@ -90,6 +90,8 @@ def batch_omp(Y: Array, D: Array, n_nonzero: int, *, gram: Array | None = None) 
     """
     N, m = Y.shape
     n = D.shape[0]
+    if D.shape[1] != m:
+        raise ValueError(f"Rows and atoms must have equally many features. Got {m} and {D.shape[1]}.")
     D = np.asarray(D, dtype=Y.dtype)
     G = np.ascontiguousarray(D @ D.T if gram is None else gram, dtype=Y.dtype)
     codes = _empty_codes(N, n_nonzero, Y.dtype)

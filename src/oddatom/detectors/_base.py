@@ -22,6 +22,7 @@ from oddatom.scores import SCORES
 
 # Rows coded at a time: enough to keep every thread busy, small enough to keep scoring's memory flat.
 CHUNK_ROWS = 16_384
+HUGE = 1e100
 
 
 class DictionaryDetector(
@@ -40,11 +41,20 @@ class DictionaryDetector(
         for start in range(0, X.shape[0], CHUNK_ROWS):
             rows = slice(start, min(start + CHUNK_ROWS, X.shape[0]))
             Y = self.scaling_.apply(X[rows])
+            size = None
+            if max(Y.max(), -Y.min()) > HUGE:  # squares would overflow; codes grow with the row
+                size = np.abs(Y).max(axis=1, keepdims=True)
+                size[size <= HUGE] = 1.0
+                Y /= size
             if D.shape[0] == 0:
                 nothing = np.full((Y.shape[0], 1), -1, np.int32)
                 yield rows, Codes(nothing, np.zeros(nothing.shape), np.einsum("ij,ij->i", Y, Y))
             else:
-                yield rows, batch_omp(Y, D, min(self.n_nonzero_, D.shape[0]), gram=gram)
+                codes = batch_omp(Y, D, min(self.n_nonzero_, D.shape[0]), gram=gram)
+                if size is not None:
+                    with np.errstate(over="ignore"):
+                        codes = Codes(codes.indices, codes.values * size, codes.sq_residual * size[:, 0] ** 2)
+                yield rows, codes
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the margin w·x of each row's code: the higher, the more normal.
@@ -128,8 +138,8 @@ class DictionaryDetector(
             found = (
                 "every score is 0"
                 if svm.degenerate
-                else f"the plane of nu={self.nu_:.3g} is used instead, its offset set so that a share {self.nu} of the "
-                "training rows lies outside"
+                else f"the plane of nu={self.nu_:.3g} is used instead, its offset set so that at most a share "
+                f"{self.nu} of the training rows lies outside"
             )
             warnings.warn(
                 f"{name} found no margin at nu={self.nu}: the origin lies in the reduced hull of the codes and the "
@@ -141,7 +151,7 @@ class DictionaryDetector(
         elif self.svm_solver == "exact" and svm.gap > GAP_TOL:
             warnings.warn(
                 f"The one-class SVM ended with a duality gap of {svm.gap:.1e} instead of {GAP_TOL:.0e}. Look for "
-                "columns or rows of extreme size; scaling='robust' tames them.",
+                "rows or columns of extreme size, and bring them to the size of the others.",
                 SolverWarning,
                 stacklevel=3 + DEPTH,
             )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from oddatom.learning.alternate import Model, Observer
@@ -39,10 +40,23 @@ class FitProgress:
         if hasattr(estimator, "_init_callback_context"):
             self.root = estimator._init_callback_context(max_subtasks=n_init)
             self.root.call_on_fit_task_begin(estimator=estimator, **self.data)
-        if estimator.verbose and not logger.hasHandlers():
-            logger.addHandler(logging.StreamHandler())
-        if estimator.verbose and logger.getEffectiveLevel() > logging.INFO:
+
+    @contextmanager
+    def logging(self) -> Iterator[None]:
+        """With `verbose`, show the lines on stderr unless the program has set logging up; undone afterwards."""
+        handler = logging.StreamHandler() if self.estimator.verbose and not logger.hasHandlers() else None
+        quiet = self.estimator.verbose and logger.level == logging.NOTSET
+        if handler is not None:
+            logger.addHandler(handler)
+        if quiet:
             logger.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            if handler is not None:
+                logger.removeHandler(handler)
+            if quiet:
+                logger.setLevel(logging.NOTSET)
 
     def start(self, number: int, attributes: Callable[[Model], dict[str, Any]]) -> StartProgress:
         """Begin start `number` (from 0); `attributes` makes a model into fitted attributes, when a callback asks."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import validate_data
+
+N_JOBS = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
 
 
 def check_parameters(estimator: Any, advice: dict[str, str]) -> None:
@@ -18,6 +23,23 @@ def check_parameters(estimator: Any, advice: dict[str, str]) -> None:
         for name, help_ in advice.items():
             if str(error).startswith(f"The {name!r} parameter"):
                 raise InvalidParameterError(f"{error} {help_}") from None
+        raise
+
+
+@contextmanager
+def old_model_on_error(estimator: Any) -> Iterator[None]:
+    """Whatever ends the body early (bad input, Ctrl-C), leave the estimator as fitted, or unfitted, as it was."""
+
+    def fitted() -> dict[str, Any]:
+        return {k: v for k, v in vars(estimator).items() if k.endswith("_") and not k.startswith("_")}
+
+    before = fitted()
+    try:
+        yield
+    except BaseException:
+        for name in fitted():
+            delattr(estimator, name)
+        vars(estimator).update(before)
         raise
 
 
@@ -33,12 +55,11 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
             ensure_all_finite=False,
             ensure_min_samples=2 if reset else 1,
         )
-    except ValueError as error:
-        if "could not convert string" in str(error):
+    except (ValueError, TypeError) as error:
+        if "could not convert string" in str(error) or _other_columns(X):
             raise ValueError(f"{error}. {_text_advice(X)}") from None
         raise
     if scipy.sparse.issparse(rows):
-        # Fewer than 2^31 entries fit in memory here; the kernels take 32-bit column numbers.
         if not rows.has_canonical_format:
             rows = rows.copy()  # it may be the caller's own
             rows.sum_duplicates()
@@ -60,16 +81,24 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
     return rows
 
 
-def _text_advice(X: Any) -> str:
-    """Name the columns of a frame that hold text, and say what to do with them."""
-    what = "Encode text as numbers first (for instance with sklearn.preprocessing.OneHotEncoder) or leave it out."
-    columns = getattr(X, "columns", None)
-    if columns is None:
-        return what
-    text = []
-    for name in columns:
+def _other_columns(X: Any) -> list[str]:
+    """Names of a frame's columns that hold no numbers."""
+    names = []
+    for name in getattr(X, "columns", ()):
         try:
-            np.asarray(X[name], dtype=np.float64)
+            values = np.asarray(X[name])
+            if values.dtype.kind in "mM":
+                raise TypeError("dates")
+            np.asarray(values, dtype=np.float64)
         except (ValueError, TypeError):
-            text.append(repr(str(name)))
-    return f"Columns that do not hold numbers: {', '.join(text[:10])}. {what}" if text else what
+            names.append(repr(str(name)))
+    return names
+
+
+def _text_advice(X: Any) -> str:
+    """Name the columns of a frame that hold no numbers, and say what to do with them."""
+    what = (
+        "Encode them as numbers first (text for instance with sklearn.preprocessing.OneHotEncoder) or leave them out."
+    )
+    names = _other_columns(X)
+    return f"Columns that do not hold numbers: {', '.join(names[:10])}. {what}" if names else what

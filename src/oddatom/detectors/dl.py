@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from oddatom._threads import threads
 from oddatom.detectors._base import DictionaryDetector
 from oddatom.detectors._callbacks import FitProgress, with_callbacks
-from oddatom.detectors._validation import check_parameters, check_rows
+from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
+from oddatom.exceptions import DegenerateMarginWarning
 from oddatom.features.scaling import SCALINGS, Scaling, fit_scaling
 from oddatom.learning.alternate import ATOM_SOLVERS, SVM_SOLVERS, Model, Settings, fit_last_svm, learn
 from oddatom.learning.initial import INITS, initial_dictionary
@@ -59,7 +61,7 @@ class DLOCSVM(DictionaryDetector):
     init : {"random", "data"} or array of shape (n_atoms, n_features), default="random"
         First dictionary: uniform random atoms as in the paper, random rows of the data, or the rows given.
     n_init : int, default=1
-        Number of first dictionaries to try; the fit with the lowest objective is kept.
+        Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
     atom_solver : {"exact", "power"}, default="exact"
         Atom update: the global maximiser with a certificate, or the paper's power method.
     svm_solver : {"exact", "libsvm"}, default="exact"
@@ -135,7 +137,7 @@ class DLOCSVM(DictionaryDetector):
         "scaling": [StrOptions(set(SCALINGS)), None],
         "track": [StrOptions({"atoms"}), None],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "verbose": ["verbose"],
     }
     _advice: ClassVar[dict[str, str]] = {
@@ -202,44 +204,54 @@ class DLOCSVM(DictionaryDetector):
         self : DLOCSVM
         """
         check_parameters(self, self._advice)
-        X = check_rows(self, X, reset=True)
+        with old_model_on_error(self), threads(self.n_jobs):
+            X = check_rows(self, X, reset=True)
+            svm = self._fit(X, y)
+        self._warn(svm, self.components_.shape[0])
+        return self
+
+    def _fit(self, X: np.ndarray, y: Any) -> OneClassFit:
+        """Run Algorithm 1 from every start, keep the best, and fit the SVM that scores rows."""
         settings, n_atoms = self._settings(X.shape[1])
         scaling, Y = fit_scaling(X, self.scaling)
         if not Y.any():
             kind = "nothing but zeros" if self.scaling is None else f"only constant columns (scaling={self.scaling!r})"
             raise ValueError(f"X holds {kind}: there is nothing to learn. Pass data that vary.")
-
         starts = self.n_init if isinstance(self.init, str) else 1
         rng = check_random_state(self.random_state)
         progress = FitProgress(self, X, y, starts, settings.max_iter)
-        with threads(self.n_jobs):
-            best = None
+        best: Model | None = None
+        with progress.logging():
             for number in range(starts):
                 group = ShardGroup([LocalShard(Y)])
                 D = initial_dictionary(self.init, Y, n_atoms, rng)
                 observer = progress.start(number, lambda model: self._attributes(Y, model, scaling, settings)[0])
                 model = learn(group, D, settings, observer)
                 observer.close()
-                total = model.history["total"][-1]
-                if best is None or total < best[1].history["total"][-1]:
-                    best = group, model
-            assert best is not None
-            group, model = best
-            self._keep_training_state(group, model)
-            attributes, svm = self._attributes(Y, model, scaling, settings)
-            for name, value in attributes.items():
-                setattr(self, name, value)
-        self._warn(svm, self.components_.shape[0])
+                if best is None or model.history["total"][-1] < best.history["total"][-1]:
+                    best = model
+                    self._keep_training_state(group, model)
+                del group  # the next shard of the same rows needs the room
+        assert best is not None
+        attributes, svm = self._attributes(Y, best, scaling, settings)
+        for name, value in attributes.items():
+            setattr(self, name, value)
         progress.finish()
-        return self
+        return svm
 
     def _settings(self, m: int) -> tuple[Settings, int]:
         """Fill in what was left to the data, and check what depends on them."""
         n_atoms = self.n_atoms
         if not isinstance(self.init, str):
-            shape = np.shape(self.init)
+            try:
+                shape = np.asarray(self.init, dtype=np.float64).shape
+            except (ValueError, TypeError) as error:
+                raise ValueError(
+                    f"The 'init' parameter of {type(self).__name__} must be an array of numbers, a row per atom. {error}."
+                ) from None
             wanted = (n_atoms if n_atoms is not None else shape[0] if shape else 0, m)
             if shape != wanted or wanted[0] == 0:
+                wanted = (max(wanted[0], 1), m)
                 raise ValueError(
                     f"The 'init' parameter of {type(self).__name__} must be an array of shape "
                     f"(n_atoms, n_features) = {wanted}. Got shape {shape} instead; pass one row per atom."
@@ -307,6 +319,7 @@ class DLOCSVM(DictionaryDetector):
         The rows are coded with the whole dictionary; an atom whose residual over the batch has a largest singular
         value that the penalty shrinks to zero (sigma_1 ≤ beta for "l21") loses its codes; anomalies are rows with
         w·x − rho ≤ 0 under the SVM of the last sweep. Labels depend on the batch; use `predict` for labels that do not.
+        Where that SVM has no margin (w = 0) the rule makes every row an anomaly: a warning says so.
 
         Parameters
         ----------
@@ -322,4 +335,11 @@ class DLOCSVM(DictionaryDetector):
         with threads(self.n_jobs):
             group = ShardGroup([LocalShard(self.scaling_.apply(X))])
             codes = trim_batch(group, self.dictionary_, self.n_nonzero_, penalty)
+        if not self.train_coef_.any():
+            warnings.warn(
+                f"The SVM of {type(self).__name__}'s last sweep has no margin (w = 0), so Algorithm 3 calls every row "
+                "an anomaly. Use predict, or fit with a larger nu or data that are not centred.",
+                DegenerateMarginWarning,
+                stacklevel=2,
+            )
         return np.where(codes @ self.train_coef_ - self.train_offset_ <= 0, -1, 1)

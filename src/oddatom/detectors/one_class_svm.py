@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom._threads import threads
-from oddatom.detectors._validation import check_parameters, check_rows
+from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.exceptions import DegenerateMarginWarning, SolverWarning
 from oddatom.learning.interior_point import Block
 from oddatom.learning.one_class import GAP_TOL, fit_one_class
@@ -64,7 +64,7 @@ class LinearOneClassSVM(OutlierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict] = {
         "nu": [Interval(Real, 0, 1, closed="right")],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(self, nu: float = 0.5, *, n_jobs: int | None = None) -> None:
@@ -84,28 +84,28 @@ class LinearOneClassSVM(OutlierMixin, BaseEstimator):
         self : LinearOneClassSVM
         """
         check_parameters(self, {"nu": "It is the share of rows allowed outside the margin; 0.1 is a usual choice."})
-        X = check_rows(self, X, reset=True, accept_sparse=True)
-        N, n = X.shape
-        top = float(abs(X).max())
-        unit = float(np.ldexp(1.0, np.frexp(top)[1] - 1))  # a power of two: dividing by it is exact
-        shard = OneClassShard(_block(X / unit))
-        with threads(self.n_jobs):
+        with old_model_on_error(self), threads(self.n_jobs):
+            X = check_rows(self, X, reset=True, accept_sparse=True)
+            N, n = X.shape
+            top = float(abs(X).max())
+            unit = float(np.ldexp(1.0, np.frexp(top)[1] - 1))  # a power of two: dividing by it is exact
+            shard = OneClassShard(_block(X / unit))
             fit = fit_one_class(ShardGroup([shard]), n, float(self.nu))
-        with np.errstate(over="ignore"):
-            offset = float((fit.rho - fit.tolerance) * np.float64(unit) * unit)
-        if not np.isfinite(offset):
-            raise ValueError(f"X is too large: its margin overflows (largest entry {top:.3g}). Divide the data first.")
-        self.coef_ = fit.w[None, :] * unit
-        self.offset_ = offset
-        self.dual_coef_ = shard.multipliers / (self.nu * N)
-        self.gap_ = fit.gap
-        self.kkt_residual_ = fit.residual
-        self.n_iter_ = fit.n_steps
+            with np.errstate(over="ignore"):
+                offset = float((fit.rho - fit.tolerance) * np.float64(unit) * unit)
+            if not np.isfinite(offset):
+                raise ValueError(f"X is too large: its margin overflows (largest entry {top:.3g}). Divide it first.")
+            self.coef_ = fit.w[None, :] * unit
+            self.offset_ = offset
+            self.dual_coef_ = shard.multipliers / (self.nu * N)
+            self.gap_ = fit.gap
+            self.kkt_residual_ = fit.residual
+            self.n_iter_ = fit.n_steps
         if fit.degenerate:
             warnings.warn(
                 f"LinearOneClassSVM found no margin: the origin lies in the reduced hull of the rows at nu={self.nu}, "
                 "the exact solution is w = 0, and every score is 0. It happens when columns are centred around zero. "
-                "Try a larger nu, or do not centre the data.",
+                "Do not centre the data, or try a larger nu.",
                 DegenerateMarginWarning,
                 stacklevel=2,
             )

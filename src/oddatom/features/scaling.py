@@ -38,15 +38,23 @@ def fit_scaling(X: np.ndarray, kind: str | None) -> tuple[Scaling, np.ndarray]:
     with np.errstate(over="ignore", invalid="ignore"):
         center, spread = (None, None) if kind is None else _columns(X, kind)
         Y = Scaling(center, spread, 1.0).apply(X)
-        top = float(np.abs(Y).max())
+        top = max(float(Y.max()), -float(Y.min()))
         if top == 0.0:
             return Scaling(center, spread, 1.0), Y
-        Y /= top  # so that neither squares nor their sum can overflow or vanish
-        norm = float(np.sqrt(np.vdot(Y, Y)))
-        Y /= norm
-    if not np.isfinite(top * norm):
+        scale = top * _norm(Y, top)
+        Y /= scale  # the very operations of `apply`: a training row scores as the same row does later
+    if not np.isfinite(scale):
         raise ValueError("X is too large: its Frobenius norm overflows. Divide the data by a power of ten first.")
-    return Scaling(center, spread, top * norm), Y
+    return Scaling(center, spread, scale), Y
+
+
+def _norm(Y: np.ndarray, top: float) -> float:
+    """Frobenius norm of Y / top, in which neither squares nor their sum overflow or vanish."""
+    total = 0.0
+    for start in range(0, Y.shape[0], 65_536):
+        block = Y[start : start + 65_536] / top
+        total += float(np.vdot(block, block))
+    return float(np.sqrt(total))
 
 
 def _columns(X: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:

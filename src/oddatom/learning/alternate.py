@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import sqrt
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from oddatom.history import History
-from oddatom.learning.atoms import AtomSolution, power_atom, solve_atom
+from oddatom.learning.atoms import AtomSolution, power_atom, solve_atom, solve_atom_rows
 from oddatom.learning.libsvm import fit_libsvm
 from oddatom.learning.one_class import OneClassFit, fit_one_class, quantile_offset
 from oddatom.learning.penalties import Penalty
@@ -24,6 +25,8 @@ from oddatom.shards.base import ShardGroup
 AtomSolver = Callable[[np.ndarray, np.ndarray, np.ndarray], AtomSolution]
 
 ATOM_SOLVERS: dict[str, AtomSolver] = {"exact": solve_atom, "power": power_atom}
+# From this many features on, an atom with fewer than half as many rows is solved in the space of its rows.
+WIDE = 64
 SVM_SOLVERS: dict[str, Callable[..., OneClassFit]] = {"exact": fit_one_class, "libsvm": fit_libsvm}
 
 
@@ -48,6 +51,7 @@ class Model:
 
     D: np.ndarray
     active: np.ndarray
+    counts: np.ndarray  # rows that use each atom
     svm: OneClassFit
     n_iter: int = 0
     history: History = field(default_factory=History)
@@ -71,7 +75,7 @@ def learn(group: ShardGroup[Any], D: np.ndarray, settings: Settings, observer: O
     counts, _ = group.map_reduce("encode", D, settings.s)
     group.map("start_sweeps", D)
     active = counts > 0
-    model = Model(D.copy(), active, fit_svm(group, active, settings))
+    model = Model(D.copy(), active, counts, fit_svm(group, active, settings))
     _record(group, model, settings, started)
     for k in range(1, settings.max_iter + 1):
         observer.begin(k)
@@ -93,16 +97,20 @@ def sweep(group: ShardGroup[Any], model: Model, settings: Settings) -> np.ndarra
     Returns −1 for atoms that turned round and +1 for the others: the sign their part of the next plane will have.
     """
     D, w = model.D, model.svm.w
-    solve = ATOM_SOLVERS[settings.atom_solver]
     kappa = settings.eta / (settings.nu * group.map_reduce("svm_summary")[0]) * w
+    exact, m = settings.atom_solver == "exact", D.shape[1]
+    by_rows = exact & (m >= WIDE) & (2 * model.counts < m)
     order = np.flatnonzero(model.active)
     trace = [lagrangian(group, model, settings)] if settings.track_atoms else []
     flips = np.ones(D.shape[0])
     moments = None
     for position, i in enumerate(order):
-        A, g, cc = group.map_reduce("moments", i, D[i], kappa[i]) if moments is None else moments
-        solution = solve(A, g, D[i])
-        t = float(np.sqrt(max(solution.gain + cc, 0.0)))  # ‖R d + c‖
+        if by_rows[i]:
+            solution, cc = _solve_by_rows(group, int(i), D[i], float(kappa[i]))
+        else:
+            A, g, cc = group.map_reduce("moments", i, D[i], kappa[i]) if moments is None else moments
+            solution = ATOM_SOLVERS[settings.atom_solver](A, g, D[i])
+        t = sqrt(max(solution.gain + cc, 0.0))  # ‖R d + c‖
         norm = settings.penalty.prox(t)
         if norm > 0.0:
             done = (i, D[i].copy(), solution.d, norm / t, kappa[i])
@@ -111,18 +119,24 @@ def sweep(group: ShardGroup[Any], model: Model, settings: Settings) -> np.ndarra
         else:  # the row is trimmed for good; the atom stays as it was
             done = (i, D[i], D[i], 0.0, kappa[i])
             model.active[i] = False
-        last = position + 1 == order.size
-        if settings.track_atoms or last:
+        ahead = order[position + 1] if position + 1 < order.size else None
+        if settings.track_atoms or ahead is None or by_rows[ahead]:
             group.map("commit", *done)
             moments = None
             if settings.track_atoms:
                 trace.append(lagrangian(group, model, settings))
         else:
-            nxt = order[position + 1]
-            moments = group.map_reduce("commit_and_moments", done, (nxt, D[nxt], kappa[nxt]))
+            moments = group.map_reduce("commit_and_moments", done, (ahead, D[ahead], kappa[ahead]))
     if settings.track_atoms:
         model.history.lagrangian.append(np.array(trace))
     return flips
+
+
+def _solve_by_rows(group: ShardGroup[Any], i: int, d: np.ndarray, kappa: float) -> tuple[AtomSolution, float]:
+    """Theorem 1 in the space of the atom's rows, where they are far fewer than the features; and ‖c‖²."""
+    pieces = group.map("rows", i, d, kappa)
+    R, c = np.concatenate([R for R, _ in pieces]), np.concatenate([c for _, c in pieces])
+    return solve_atom_rows(R, c, d), float(c @ c)
 
 
 def fit_svm(

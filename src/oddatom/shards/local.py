@@ -49,7 +49,7 @@ class LocalShard(OneClassShard):
         The arrays are the shard's and hold until the next call.
         """
         pos, m, s = self._rows_of(i), self.E.shape[1], self.values.shape[1]
-        plan = split(pos.size, 5 + m + m * m / 25)
+        plan = split(pos.size, 5 + m + m * m / 25, rows_per_chunk=2 * m)
         if self._work is None or self._work[2].size < plan.k:
             self._work = np.empty((plan.k, m, m)), np.empty((plan.k, m)), np.empty(plan.k)
         A, g, cc = self._work

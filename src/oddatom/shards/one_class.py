@@ -57,6 +57,8 @@ class OneClassShard:
 
     def svm_margins(self, w: np.ndarray) -> None:
         """Compute and keep f = X w."""
+        if w.size != self._rows.n:
+            raise ValueError(f"The plane must have one entry per column, {self._rows.n}. Got {w.size} instead.")
         self._multiply(w, self._f)
 
     def _multiply(self, w: np.ndarray, out: np.ndarray) -> None:
@@ -76,7 +78,7 @@ class OneClassShard:
         if step != 0.0:
             k.move(self._f, self._g, step)
         n = self._rows.n
-        plan = split(self._f.size, 2 * self._cost)
+        plan = split(self._f.size, 2 * self._cost, rows_per_chunk=2 * n)
         if self._sums is None or self._sums[0].shape[0] < plan.k:
             self._sums = np.empty((plan.k, n + 1)), np.empty((plan.k, n + 1, n + 1))
         grad, H = self._sums[0][: plan.k], self._sums[1][: plan.k]
