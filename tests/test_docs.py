@@ -61,5 +61,5 @@ def test_import_is_immediate():
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(AttributeError, match="no attribute 'DLOCSVN'; it has .*DLOCSVM"):
+    with pytest.raises(AttributeError, match=r"no attribute 'DLOCSVN'; it has .*DLOCSVM"):
         _ = oddatom.DLOCSVN

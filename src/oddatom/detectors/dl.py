@@ -247,7 +247,8 @@ class DLOCSVM(DictionaryDetector):
                 shape = np.asarray(self.init, dtype=np.float64).shape
             except (ValueError, TypeError) as error:
                 raise ValueError(
-                    f"The 'init' parameter of {type(self).__name__} must be an array of numbers, a row per atom. {error}."
+                    f"The 'init' parameter of {type(self).__name__} must be an array of numbers. {error}; "
+                    "pass one row per atom."
                 ) from None
             wanted = (n_atoms if n_atoms is not None else shape[0] if shape else 0, m)
             if shape != wanted or wanted[0] == 0:

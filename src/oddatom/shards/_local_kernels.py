@@ -185,3 +185,16 @@ def compress(indices, values, column, indptr, out_indices, out_data):
                 q += 1
         indptr[j + 1] = q
     return q
+
+
+@njit(cache=True, nogil=True)
+def sort_rows(indptr, indices, data):
+    """Bring the few entries of each CSR row into the order of their columns."""
+    for j in range(indptr.size - 1):
+        for p in range(indptr[j] + 1, indptr[j + 1]):
+            i, x = indices[p], data[p]
+            q = p
+            while q > indptr[j] and indices[q - 1] > i:
+                indices[q], data[q] = indices[q - 1], data[q - 1]
+                q -= 1
+            indices[q], data[q] = i, x

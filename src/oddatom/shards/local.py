@@ -25,6 +25,7 @@ class LocalShard(OneClassShard):
         self.E = np.empty_like(Y)
         self.multipliers = np.zeros(Y.shape[0])
         self._work: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self._csr: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def encode(self, D: np.ndarray, s: int) -> tuple[np.ndarray, float]:
         """Code the rows with D; return how many rows use each atom, and the sum of squared residuals."""
@@ -87,19 +88,25 @@ class LocalShard(OneClassShard):
     def svm_open(self, active: np.ndarray) -> None:
         """Hand the codes on the active atoms to the one-class SVM."""
         column = np.where(active, np.cumsum(active) - 1, -1).astype(np.int32)
-        indptr = np.zeros(self.indices.shape[0] + 1, np.int64)
-        out_indices, out_data = np.empty(self.indices.size, np.int32), np.empty(self.indices.size)
+        if self._csr is None or self._csr[1].size != self.indices.size:
+            self._csr = self._empty_csr()
+        indptr, out_indices, out_data = self._csr
         nnz = k.compress(self.indices, self.values, column, indptr, out_indices, out_data)
         self._set_rows(Block.csr(indptr, out_indices[:nnz], out_data[:nnz], int(active.sum())))
+
+    def _empty_csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        size = self.indices.size
+        return np.zeros(self.indices.shape[0] + 1, np.int64), np.empty(size, np.int32), np.empty(size)
 
     def codes(self) -> scipy.sparse.csr_array:
         """Return the codes as they stand, N × number of atoms."""
         n = self._ptr.size - 1
-        indptr = np.zeros(self.indices.shape[0] + 1, np.int64)
-        out_indices, out_data = np.empty(self.indices.size, np.int32), np.empty(self.indices.size)
+        indptr, out_indices, out_data = self._empty_csr()
         nnz = k.compress(self.indices, self.values, np.arange(n, dtype=np.int32), indptr, out_indices, out_data)
-        out = scipy.sparse.csr_array(
-            (out_data[:nnz].copy(), out_indices[:nnz].copy(), indptr), shape=(indptr.size - 1, n)
-        )
-        out.sort_indices()
-        return out
+        k.sort_rows(indptr, out_indices, out_data)
+        out_indices, out_data = out_indices[:nnz], out_data[:nnz]
+        if 2 * nnz < self.indices.size:  # trimmed atoms left much of the room empty: do not hold on to it
+            out_indices, out_data = out_indices.copy(), out_data.copy()
+        if nnz < 2**31:  # SciPy would convert the column numbers to 64 bits otherwise
+            indptr = indptr.astype(np.int32)
+        return scipy.sparse.csr_array((out_data, out_indices, indptr), shape=(indptr.size - 1, n))

@@ -20,22 +20,27 @@ class OneClassShard:
     rows themselves, in units of `scale`. `multipliers` is the only result a shard keeps.
     """
 
+    _norms: np.ndarray
+    multipliers: np.ndarray
+
     def __init__(self, rows: Block) -> None:
         self._set_rows(rows)
 
     def _set_rows(self, rows: Block) -> None:
+        """Take other rows; arrays over as many rows as before are used again (fresh memory costs page faults)."""
+        n = rows.n_rows
+        if not hasattr(self, "_norms") or self._norms.size != n:
+            self._norms, self._f, self._g, self._dist = (np.zeros(n) for _ in range(4))
+            self._below, self._nearest = np.empty(n), np.empty(n, np.int64)
         self._rows = rows
         self._scale = 1.0
-        n = rows.n_rows
-        self._norms = np.empty(n)
-        k.row_norms(*rows[:4], self._norms)
         self._cost = 5.0 + 2.0 * (rows.n if rows.X.size else rows.data.size / max(1, n))  # ns a row and pass
-        self._f = np.empty(n)
+        k.row_norms(*rows[:4], self._norms)
+        self._g[:] = 0.0  # read, times a step of 0, before the first direction is known
         self._sums: tuple[np.ndarray, np.ndarray] | None = None
-        self._g = np.zeros(n)  # read, times a step of 0, before the first direction is known
-        self._dist = np.empty(n)
         self._band = np.empty(0, np.int64)
-        self.multipliers = np.empty(n)
+        if not hasattr(self, "multipliers"):
+            self.multipliers = np.zeros(n)
 
     def svm_summary(self) -> tuple[int, int, float]:
         """Return the number of rows, of zero rows, and the sum of squares."""
@@ -116,8 +121,7 @@ class OneClassShard:
 
     def svm_band(self, rho: float, threshold: float) -> tuple[Block, np.ndarray, int]:
         """Return the rows within `threshold` of the margin; fix the others; return Σx and count of those at one."""
-        below = np.empty(self._f.size)
-        band = np.empty(self._f.size, np.int64)
+        below, band = self._below, self._nearest
         n_band, n_below = k.split_band(self._f, self._dist, rho, threshold, band, below)
         self._band = band[:n_band].copy()
         self.multipliers[:] = below
