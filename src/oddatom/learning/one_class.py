@@ -116,10 +116,13 @@ def _solve(
         gap = 2.0 * half - rho + group.map_reduce("svm_slack", rho)[0] / C
         if gap <= tol or half <= tol or everything:
             return w, rho, max(gap, 0.0), steps
-        if widths:
-            size, widths = 2 * size, (1.0,)
-        else:
-            w, widths = start, (1.0,)
+        if not widths:
+            w = start
+        elif gap < half:  # the primal value is negative: there is a margin
+            size *= 2
+        else:  # perhaps there is none, and that takes many rows to see
+            size *= 8
+        widths = (1.0,)
 
 
 def _rank(C: float, N: int) -> int:
