@@ -84,7 +84,7 @@ def _solve(
     group: ShardGroup[Any], n: int, N: int, C: float, w: np.ndarray | None, tol: float
 ) -> tuple[np.ndarray, float, float, int]:
     """Rounds of: smoothed plane, rows near the margin, interior point, gap over all rows."""
-    size = max(300, 4 * n, N // 64)
+    size = max(300, 4 * n, min(N // 32, 2048), N // 64)
     # A plane handed in may be so close already that the rows around it settle the matter.
     widths: tuple[float, ...] = ()
     if w is None or not w.any():
