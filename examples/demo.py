@@ -17,14 +17,15 @@ def main() -> None:
     kept = np.flatnonzero((digits.target == 0) | (rng.uniform(size=digits.target.size) < 0.02))
     X, label = digits.data[kept], digits.target[kept]
 
+    print("Fitting. The very first run compiles the kernels, which takes about half a minute; later ones do not.")
     detector = DLOCSVM(n_atoms=64, n_nonzero=12, beta=0.02, nu=0.15, random_state=0).fit(X)
     score = detector.score_samples(X)
     odd = np.argsort(score, kind="stable")[:10]
 
     print(f"{X.shape[0]} images of 8×8 pixels: {np.sum(label == 0)} zeros and {np.sum(label != 0)} strays.")
     print(
-        f"Fitted {detector.components_.shape[0]} atoms in {detector.n_iter_} sweeps "
-        f"({detector.history_['seconds'].sum():.2f} s); SVM duality gap {detector.gap_:.0e}."
+        f"{detector.components_.shape[0]} of {detector.active_atoms_.size} atoms are in use after {detector.n_iter_} "
+        f"sweeps; the SVM's duality gap is {detector.gap_:.0e}."
     )
     print("\nThe ten most anomalous rows (the lower the score, the more anomalous):\n")
     print("rank   row      score   decision  verdict  digit")
