@@ -122,7 +122,7 @@ def test_commit_and_moments_are_the_two_in_turn(state):
 def test_sums(state):
     shard, _, X, _ = state
     X = np.nan_to_num(X)
-    square, weighted, squares = shard.sums()
+    (square,), (weighted, squares) = shard.sq_error(), shard.code_sums()
     assert square == pytest.approx(np.sum(shard.E**2))
     np.testing.assert_allclose(weighted, shard.multipliers @ X, atol=1e-11)
     np.testing.assert_allclose(squares, np.sum(X**2, axis=0))

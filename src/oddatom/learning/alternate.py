@@ -52,6 +52,7 @@ class Model:
     D: np.ndarray
     active: np.ndarray
     counts: np.ndarray  # rows that use each atom
+    norms: np.ndarray  # ‖x^i‖
     svm: OneClassFit
     n_iter: int = 0
     history: History = field(default_factory=History)
@@ -75,7 +76,8 @@ def learn(group: ShardGroup[Any], D: np.ndarray, settings: Settings, observer: O
     counts, _ = group.map_reduce("encode", D, settings.s)
     group.map("start_sweeps", D)
     active = counts > 0
-    model = Model(D.copy(), active, counts, fit_svm(group, active, settings))
+    norms = np.sqrt(group.map_reduce("code_sums")[1])
+    model = Model(D.copy(), active, counts, norms, fit_svm(group, active, settings))
     _record(group, model, settings, started)
     for k in range(1, settings.max_iter + 1):
         observer.begin(k)
@@ -111,7 +113,7 @@ def sweep(group: ShardGroup[Any], model: Model, settings: Settings) -> np.ndarra
             A, g, cc = group.map_reduce("moments", i, D[i], kappa[i]) if moments is None else moments
             solution = ATOM_SOLVERS[settings.atom_solver](A, g, D[i])
         t = sqrt(max(solution.gain + cc, 0.0))  # ‖R d + c‖
-        norm = settings.penalty.prox(t)
+        norm = model.norms[i] = settings.penalty.prox(t)
         if norm > 0.0:
             done = (i, D[i].copy(), solution.d, norm / t, kappa[i])
             flips[i] = -1.0 if float(D[i] @ solution.d) < 0.0 else 1.0
@@ -171,22 +173,21 @@ def fit_last_svm(
     return svm, nu
 
 
-def dictionary_objective(group: ShardGroup[Any], settings: Settings) -> tuple[float, np.ndarray]:
-    """F = ½‖E‖² + beta Σ phi(‖x^i‖), and Σ_j a_j x_j by atom."""
-    square, weighted, squares = group.map_reduce("sums")
-    F = 0.5 * square + sum(settings.penalty.value(float(t)) for t in np.sqrt(squares))
-    return F, weighted
-
-
 def lagrangian(group: ShardGroup[Any], model: Model, settings: Settings) -> float:
     """F + eta·(½‖w‖² − Σ_j lam_j w·x_j): what a sweep lowers, w and lam fixed (rho and xi cancel)."""
-    F, weighted = dictionary_objective(group, settings)
+    weighted, squares = group.map_reduce("code_sums")
     w, C = model.svm.w, settings.nu * group.map_reduce("svm_summary")[0]
+    F = _dictionary_objective(group, np.sqrt(squares), settings)
     return F + settings.eta * (0.5 * float(w @ w) - float(w @ weighted) / C)
 
 
+def _dictionary_objective(group: ShardGroup[Any], norms: np.ndarray, settings: Settings) -> float:
+    """F = ½‖E‖² + beta Σ phi(‖x^i‖)."""
+    return 0.5 * group.map_reduce("sq_error")[0] + sum(settings.penalty.value(float(t)) for t in norms)
+
+
 def _record(group: ShardGroup[Any], model: Model, settings: Settings, started: float) -> None:
-    F, _ = dictionary_objective(group, settings)
+    F = _dictionary_objective(group, model.norms, settings)
     model.history.record(
         F=F,
         G=model.svm.objective,

@@ -77,13 +77,17 @@ class LocalShard(OneClassShard):
         self.commit(*done)
         return self.moments(*ahead)
 
-    def sums(self) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return ‖E‖², Σ_j a_j x_j and Σ_j x_j² by atom."""
+    def sq_error(self) -> tuple[float]:
+        """Return ‖E‖²."""
+        flat = self.E.ravel()
+        return (float(flat @ flat),)
+
+    def code_sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return Σ_j a_j x_j and Σ_j x_j² by atom."""
         n = self._ptr.size - 1
         weighted, squares = np.zeros(n), np.zeros(n)
         k.code_sums(self.indices, self.values, self.multipliers, weighted, squares)
-        flat = self.E.ravel()
-        return float(flat @ flat), weighted, squares
+        return weighted, squares
 
     def svm_open(self, active: np.ndarray) -> None:
         """Hand the codes on the active atoms to the one-class SVM."""
