@@ -22,6 +22,8 @@ def test_readme_snippets_run():
     for snippet in snippets:
         exec(snippet, names)
     assert names["svm"].gap_ <= 1e-8
+    flagged = np.mean(names["detector"].predict(names["X"]) == -1)
+    assert 0 < flagged <= 0.05
 
 
 def test_readme_has_no_gaps():
@@ -50,6 +52,9 @@ def test_demo(tmp_path, monkeypatch, capsys):
     first = next(i for i, line in enumerate(lines) if line.startswith("rank")) + 1
     scores = [float(line.split()[2]) for line in lines[first : first + 10]]
     assert np.all(np.diff(scores) >= 0)
+    assert len(set(scores)) == 10
+    strays = sum(line.split()[-1] != "0" for line in lines[first : first + 10])
+    assert strays >= 4  # 33 of 211 rows are: chance would find one or two
     png = (tmp_path / "demo_output" / "anomalies.png").read_bytes()
     assert png.startswith(b"\x89PNG")
     assert len(png) > 10_000

@@ -194,7 +194,7 @@ def test_one_class_answers():
     shard.svm_margins(w)
     f = X @ w / scale
     assert shard.svm_summary()[:2] == (200, 3)
-    np.testing.assert_allclose(shard.svm_mean()[0], X.sum(axis=0) / scale)
+    np.testing.assert_allclose(shard.svm_total()[0], X.sum(axis=0) / scale)
     assert shard.svm_slack(rho)[0] == pytest.approx(np.maximum(rho - f, 0).sum())
     shard.svm_distances(rho, False)
     np.testing.assert_allclose(shard._dist, np.abs(f - rho), atol=1e-14)

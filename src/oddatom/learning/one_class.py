@@ -88,7 +88,7 @@ def _solve(
     # A plane handed in may be so close already that the rows around it settle the matter.
     widths: tuple[float, ...] = ()
     if w is None or not w.any():
-        w = group.map_reduce("svm_mean")[0] / N
+        w = group.map_reduce("svm_total")[0] / N
         widths = (10.0, 1.0)
     steps = 0
     while True:

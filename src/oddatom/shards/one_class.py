@@ -54,7 +54,7 @@ class OneClassShard:
         """Put the whole weight on the zero rows (the origin is then the optimum)."""
         self.multipliers[:] = np.where(self._norms == 0.0, value, 0.0)
 
-    def svm_mean(self) -> tuple[np.ndarray]:
+    def svm_total(self) -> tuple[np.ndarray]:
         """Return Σ x."""
         total = np.empty(self._rows.n)
         rmatvec(*self._rows, np.ones(self._f.size), total)
