@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from oddatom import DLOCSVM, DegenerateMarginWarning, _threads
 from oddatom.detectors import _base
 from oddatom.features.scaling import fit_scaling
-from oddatom.learning import alternate
+from oddatom.learning import dl
 from oddatom.learning.penalties import L20, L21, L2Eps
 from oddatom.learning.trimming import trim_batch
 from oddatom.scores import SCORES
@@ -642,7 +642,7 @@ def test_interrupted_while_numba_returns_an_array(X, monkeypatch):
     def interrupted(A, g, d0):
         raise SystemError("climb returned a result with an exception set") from KeyboardInterrupt()
 
-    monkeypatch.setitem(alternate.ATOM_SOLVERS, "exact", interrupted)
+    monkeypatch.setitem(dl.ATOM_SOLVERS, "exact", interrupted)
     with pytest.raises(KeyboardInterrupt):
         detector().fit(X)
 

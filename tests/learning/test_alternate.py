@@ -8,9 +8,10 @@ import scipy.io
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oddatom import DLOCSVM, AllAtomsTrimmedWarning
-from oddatom.learning import alternate
-from oddatom.learning.alternate import Observer, Settings, learn, sweep
+from oddatom.learning import dl
+from oddatom.learning.alternate import Observer, learn
 from oddatom.learning.atoms import AtomSolution
+from oddatom.learning.dl import DL
 from oddatom.learning.penalties import L21, PENALTIES, make_penalty
 from oddatom.shards import LocalShard, ShardGroup
 from reference import dictionary_objective, dl_ocsvm, omp, one_class_objective
@@ -56,7 +57,7 @@ def data(kind):
 
 def settings(penalty="l21", beta=0.06, **others):
     others = {"s": 2, "nu": 0.2, **others}
-    return Settings(penalty=make_penalty(penalty, beta, EPSILON), **others)
+    return DL(penalty=make_penalty(penalty, beta, EPSILON), **others)
 
 
 def run(Y, D, options, observer=None):
@@ -149,13 +150,13 @@ class _Overshoot:
 
 
 def test_a_wrong_atom_makes_the_lagrangian_rise(monkeypatch):
-    monkeypatch.setitem(alternate.ATOM_SOLVERS, "exact", _turned)
+    monkeypatch.setitem(dl.ATOM_SOLVERS, "exact", _turned)
     _, model = run(positive(), atoms(), settings(track_atoms=True))
     assert worst_rise(model.history) > 1e-6
 
 
 def test_a_wrong_row_makes_the_lagrangian_rise():
-    options = Settings(s=2, penalty=_Overshoot(), nu=0.2, track_atoms=True)
+    options = DL(s=2, penalty=_Overshoot(), nu=0.2, track_atoms=True)
     _, model = run(positive(), atoms(), options)
     assert worst_rise(model.history) > 1e-6
 
@@ -178,7 +179,7 @@ def test_recorded_lagrangian_is_the_one_of_the_paper(penalty):
         return F + eta * (0.5 * w @ w - rho + slack)
 
     before = lagrangian()
-    sweep(group, model, options)
+    options.sweep(group, model)
     trace = model.history.lagrangian[0]
     assert_allclose([trace[0], trace[-1]], [before, lagrangian()], rtol=1e-12)
 
@@ -371,14 +372,14 @@ def test_wide_data_are_solved_in_the_space_of_the_rows(monkeypatch):
     Y /= np.linalg.norm(Y)
     D = rng.uniform(size=(30, 80))
     D /= np.linalg.norm(D, axis=1, keepdims=True)
-    settings = Settings(s=3, penalty=L21(1e-3), nu=0.2, eta=30.0, max_iter=3, track_atoms=True)
+    settings = DL(s=3, penalty=L21(1e-3), nu=0.2, eta=30.0, max_iter=3, track_atoms=True)
     asked = []
     original = LocalShard.rows
     monkeypatch.setattr(LocalShard, "rows", lambda self, *a: (asked.append(a[0]), original(self, *a))[1])
     one, two = ShardGroup([LocalShard(Y)]), ShardGroup([LocalShard(Y[:25].copy()), LocalShard(Y[25:].copy())])
     by_rows, apart = learn(one, D, settings), learn(two, D, settings)
     assert len(asked) > 30
-    monkeypatch.setattr(alternate, "WIDE", 1000)
+    monkeypatch.setattr(dl, "WIDE", 1000)
     count = len(asked)
     by_moments = learn(ShardGroup([LocalShard(Y)]), D, settings)
     assert len(asked) == count

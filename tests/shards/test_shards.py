@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse
 
 from oddatom._threads import threads
-from oddatom.learning.alternate import Settings, learn
+from oddatom.learning.alternate import learn
+from oddatom.learning.dl import DL
 from oddatom.learning.interior_point import Block
 from oddatom.learning.one_class import fit_one_class
 from oddatom.learning.penalties import L20, L21
@@ -243,7 +244,7 @@ def test_learning_does_not_see_the_shards(name, penalty):
     Y = np.abs(rng.standard_normal((N, 4))) @ np.abs(unit_rows(rng, 4, m)) + 0.05 * rng.standard_normal((N, m))
     Y /= np.linalg.norm(Y)
     D = unit_rows(rng, n, m)
-    settings = Settings(s=3, penalty=penalty, nu=0.3, eta=50.0, max_iter=3)
+    settings = DL(s=3, penalty=penalty, nu=0.3, eta=50.0, max_iter=3)
     results = []
     for pieces in ([Y], pieces_of(Y, name)):
         group = ShardGroup([LocalShard(np.ascontiguousarray(piece)) for piece in pieces])

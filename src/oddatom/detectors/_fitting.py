@@ -1,0 +1,183 @@
+"""How the dictionary detectors are fitted: Algorithm 1 from every start, the best kept, then the SVM for new rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from oddatom._threads import threads
+from oddatom.detectors._base import DictionaryDetector
+from oddatom.detectors._callbacks import FitProgress, with_callbacks
+from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
+from oddatom.features.scaling import SCALINGS, Scaling, fit_scaling
+from oddatom.learning.alternate import SVM_SOLVERS, Learner, Model, fit_last_svm, learn
+from oddatom.learning.initial import INITS, initial_dictionary
+from oddatom.learning.one_class import OneClassFit
+from oddatom.learning.penalties import PENALTIES, make_penalty
+from oddatom.shards import LocalShard, ShardGroup
+
+
+class LearnedDetector(DictionaryDetector):
+    """Fit of a detector whose `_make_learner` says which of the paper's learners it is."""
+
+    _Shard: ClassVar[type] = LocalShard
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_atoms": [Interval(Integral, 1, None, closed="left"), None],
+        "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
+        "beta": [Interval(Real, 0, None, closed="left")],
+        "penalty": [StrOptions(set(PENALTIES))],
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "nu": [Interval(Real, 0, 1, closed="right")],
+        "coupling": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions(set(INITS)), "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "svm_solver": [StrOptions(set(SVM_SOLVERS))],
+        "scaling": [StrOptions(set(SCALINGS)), None],
+        "track": [StrOptions({"atoms"}), None],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+        "verbose": ["verbose"],
+    }
+    _advice: ClassVar[dict[str, str]] = {
+        "nu": "It is the share of rows allowed outside the margin; 0.1 is a usual choice.",
+        "beta": "It is the weight of the row penalty; 0 switches the penalty off.",
+        "n_atoms": "None takes twice the number of features.",
+        "n_nonzero": "None takes the square root of the number of features.",
+        "coupling": "0 learns the dictionary without the SVM.",
+        "init": "Pass a name, or one row per atom.",
+    }
+
+    @abstractmethod
+    def _make_learner(self, **common: Any) -> Learner:
+        """Return the learner with the settings that all have in common, and its own."""
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn dictionary and plane from unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored, but shown to callbacks (a `ScoringMonitor` needs labels)
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, self._advice)
+        with old_model_on_error(self), threads(self.n_jobs):
+            X = check_rows(self, X, reset=True)
+            svm = self._fit(X, y)
+        self._warn(svm, self.components_.shape[0])
+        return self
+
+    def _fit(self, X: np.ndarray, y: Any) -> OneClassFit:
+        """Run Algorithm 1 from every start, keep the best, and fit the SVM that scores rows."""
+        learner, n_atoms = self._learner(X.shape[1])
+        scaling, Y = fit_scaling(X, self.scaling)
+        if not Y.any():
+            kind = "nothing but zeros" if self.scaling is None else f"only constant columns (scaling={self.scaling!r})"
+            raise ValueError(f"X holds {kind}: there is nothing to learn. Pass data that vary.")
+        starts = self.n_init if isinstance(self.init, str) else 1
+        rng = check_random_state(self.random_state)
+        progress = FitProgress(self, X, y, starts, learner.max_iter)
+        best: Model | None = None
+        with progress.logging():
+            for number in range(starts):
+                group = ShardGroup([self._Shard(Y)])
+                D = initial_dictionary(self.init, Y, n_atoms, rng)
+                observer = progress.start(number, lambda model: self._attributes(Y, model, scaling, learner)[0])
+                model = learn(group, D, learner, observer)
+                observer.close()
+                if best is None or model.history["total"][-1] < best.history["total"][-1]:
+                    best = model
+                    self._keep_training_state(group, model)
+                del group  # the next shard of the same rows needs the room
+        assert best is not None
+        attributes, svm = self._attributes(Y, best, scaling, learner)
+        for name, value in attributes.items():
+            setattr(self, name, value)
+        progress.finish()
+        return svm
+
+    def _learner(self, m: int) -> tuple[Learner, int]:
+        """Fill in what was left to the data, and check what depends on them; return the learner and n_atoms."""
+        n_atoms = self.n_atoms
+        if not isinstance(self.init, str):
+            try:
+                shape = np.asarray(self.init, dtype=np.float64).shape
+            except (ValueError, TypeError) as error:
+                raise ValueError(
+                    f"The 'init' parameter of {type(self).__name__} must be an array of numbers. {error}; "
+                    "pass one row per atom."
+                ) from None
+            wanted = (n_atoms if n_atoms is not None else shape[0] if shape else 0, m)
+            if shape != wanted or wanted[0] == 0:
+                wanted = (max(wanted[0], 1), m)
+                raise ValueError(
+                    f"The 'init' parameter of {type(self).__name__} must be an array of shape "
+                    f"(n_atoms, n_features) = {wanted}. Got shape {shape} instead; pass one row per atom."
+                )
+            n_atoms = wanted[0]
+        n_atoms = 2 * m if n_atoms is None else int(n_atoms)
+        s = max(1, round(m**0.5)) if self.n_nonzero is None else int(self.n_nonzero)
+        if self.n_nonzero is None:
+            s = min(s, n_atoms)
+        if s > n_atoms:
+            raise ValueError(
+                f"The 'n_nonzero' parameter of {type(self).__name__} must be at most n_atoms = {n_atoms}. "
+                f"Got {s} instead; lower n_nonzero or raise n_atoms."
+            )
+        learner = self._make_learner(
+            s=s,
+            penalty=make_penalty(self.penalty, float(self.beta), float(self.epsilon)),
+            nu=float(self.nu),
+            eta=float(self.coupling),
+            max_iter=int(self.max_iter),
+            tol=float(self.tol),
+            svm_solver=self.svm_solver,
+            track_atoms=self.track == "atoms",
+        )
+        return learner, n_atoms
+
+    def _attributes(
+        self, Y: np.ndarray, model: Model, scaling: Scaling, learner: Learner
+    ) -> tuple[dict[str, Any], OneClassFit]:
+        """Fitted attributes of a model as a sweep left it, and the SVM, fitted on codes made anew, that scores rows."""
+        active = model.active.copy()
+        D, N = model.D[active], Y.shape[0]
+        svm, nu, multipliers = model.svm._replace(w=model.svm.w[active]), learner.nu, np.full(N, learner.nu)
+        if D.shape[0]:
+            group = ShardGroup([self._Shard(Y)])  # not the one of the sweeps: a callback may ask between two of them
+            svm, nu = fit_last_svm(group, model, learner)
+            multipliers = group.shards[0].multipliers
+        attributes = {
+            "scaling_": scaling,
+            "scale_": scaling.scale,
+            "n_nonzero_": learner.s,
+            "dictionary_": model.D.copy(),
+            "active_atoms_": active,
+            "components_": D,
+            "coef_": svm.w,
+            "offset_": svm.rho - svm.tolerance,
+            "nu_": nu,
+            "dual_coef_": multipliers / (nu * N),
+            "gap_": svm.gap,
+            "n_iter_": model.n_iter,
+            "history_": model.history.copy(),
+        }
+        return attributes, svm
+
+    def _keep_training_state(self, group: ShardGroup[Any], model: Model) -> None:
+        self.train_codes_ = group.map("codes")[0]
+        self.train_coef_ = model.svm.w.copy()
+        self.train_offset_ = model.svm.rho
+        self.train_decision_ = self.train_codes_ @ self.train_coef_ - self.train_offset_
