@@ -13,16 +13,19 @@ _HOMES = {
     "DegenerateMarginWarning": "oddatom.exceptions",
     "OddAtomWarning": "oddatom.exceptions",
     "SolverWarning": "oddatom.exceptions",
+    "Explanation": "oddatom.explain",
 }
 
 if TYPE_CHECKING:
     from oddatom.detectors import DLOCSVM, LinearOneClassSVM
     from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, OddAtomWarning, SolverWarning
+    from oddatom.explain import Explanation
 
 __all__ = [
     "DLOCSVM",
     "AllAtomsTrimmedWarning",
     "DegenerateMarginWarning",
+    "Explanation",
     "LinearOneClassSVM",
     "OddAtomWarning",
     "SolverWarning",

@@ -15,11 +15,12 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from oddatom import DLOCSVM, DegenerateMarginWarning, _threads
+from oddatom import DLOCSVM, DegenerateMarginWarning, Explanation, _threads
 from oddatom.detectors import _base
 from oddatom.features.scaling import fit_scaling
 from oddatom.learning import dl
@@ -259,6 +260,137 @@ def test_units_do_not_matter(X, scaling, factor):
     assert_allclose(scaled.score_samples(factor * X), scores, atol=1e-6 * np.abs(scores).max())
 
 
+# Explanations
+
+
+def assert_adds_up(model, X, explanation):
+    """Against the scores, the squared residuals of the coder, and both tables in plain NumPy, row by row."""
+    margin, residual = explanation
+    assert (margin.shape, residual.shape) == ((len(X), len(model.components_)), X.shape)
+    codes = model.transform(X).toarray()
+    assert_allclose(margin, codes * model.coef_, rtol=1e-14)
+    assert_rows_close(margin.sum(axis=1), model.score_samples(X), np.abs(margin).sum(axis=1))
+    (_, Y, chunk), *more = model._chunks(X)
+    assert not more
+    sq_norms = np.sum(Y**2, axis=1)
+    assert_rows_close(residual, (Y - codes @ model.components_) ** 2, sq_norms[:, None])
+    assert_rows_close(residual.sum(axis=1), chunk.sq_residual, sq_norms)
+
+
+def assert_rows_close(found, wanted, size):
+    assert (np.abs(found - wanted) <= 1e-10 * size).all()
+
+
+@no_margin_wanted
+@pytest.mark.parametrize("scaling", SCALINGS)
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
+def test_explanations_add_up(load, scaling):
+    X = load().data
+    model = detector(scaling=scaling, max_iter=2, coupling=10.0).fit(X)
+    explanation = model.explain(X)
+    assert isinstance(explanation, Explanation)
+    assert_adds_up(model, X, explanation)
+    Y = X if scaling is None else (X - model.scaling_.center) / model.scaling_.spread
+    Y = Y / model.scale_
+    left = np.sum((Y - model.transform(X) @ model.components_) ** 2, axis=1)
+    assert_rows_close(explanation.residual.sum(axis=1), left, np.sum(Y**2, axis=1))
+    assert (explanation.margin != 0).any(axis=0).sum() > 3
+    assert (explanation.residual > 0).any(axis=0).all()
+
+
+@no_margin_wanted
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_explanations_do_not_depend_on_the_batch(X, scaling, monkeypatch):
+    model = detector(scaling=scaling).fit(X[:70])
+    mixed = X.copy()
+    mixed[11] *= 1e200
+    whole = model.explain(mixed)
+    order = np.random.default_rng(1).permutation(len(X))
+    singles = [model.explain(mixed[[j]]) for j in range(len(X))]
+    for field in ("margin", "residual"):
+        table = getattr(whole, field)
+        assert_array_equal(np.concatenate([getattr(one, field) for one in singles]), table)
+        assert_array_equal(getattr(model.explain(mixed[order]), field), table[order])
+        assert_array_equal(getattr(model.explain(np.asfortranarray(mixed)), field), table)
+        ordinary = np.delete(np.arange(len(X)), 11)
+        assert_array_equal(getattr(model.explain(X), field)[ordinary], table[ordinary])
+    monkeypatch.setattr(_base, "CHUNK_ROWS", 7)
+    for found, wanted in zip(model.explain(mixed), whole, strict=True):
+        assert_array_equal(found, wanted)
+
+
+def test_explanation_of_one_row(fitted, X):
+    assert_adds_up(fitted, X[5:6], fitted.explain(X[5:6]))
+
+
+def test_explanations_of_pandas_frames(fitted, X):
+    table = pd.DataFrame(X, columns=list("abcdef"), index=[f"row {j}" for j in range(len(X))])
+    model, wanted = detector().fit(table), fitted.explain(X)
+    for subset in (table, table.iloc[[7, 2, 7]]):
+        margin, residual = model.explain(subset)
+        assert list(margin.columns) == list(model.get_feature_names_out())
+        assert list(residual.columns) == list("abcdef")
+        for found, values in ((margin, wanted.margin), (residual, wanted.residual)):
+            assert isinstance(found, pd.DataFrame)
+            assert list(found.index) == list(subset.index)
+            assert_array_equal(found.to_numpy(), values[table.index.get_indexer(subset.index)])
+    unnamed = fitted.explain(pd.DataFrame(X))
+    assert all(isinstance(part, np.ndarray) for part in unnamed)
+
+
+def test_explanations_of_polars_frames(fitted, X):
+    table = pl.DataFrame({name: X[:, i] for i, name in enumerate("abcdef")})
+    model, wanted = detector().fit(table), fitted.explain(X)
+    margin, residual = model.explain(table)
+    assert isinstance(margin, pl.DataFrame)
+    assert isinstance(residual, pl.DataFrame)
+    assert margin.columns == list(model.get_feature_names_out())
+    assert residual.columns == list("abcdef")
+    assert_array_equal(margin.to_numpy(), wanted.margin)
+    assert_array_equal(residual.to_numpy(), wanted.residual)
+
+
+def test_explanations_of_arrays_are_arrays(X):
+    """After a fit on a frame and with `set_output` too: they follow what is explained."""
+    model = detector().set_output(transform="pandas").fit(pd.DataFrame(X, columns=list("abcdef")))
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        explanation = model.explain(X)
+    assert all(isinstance(part, np.ndarray) for part in explanation)
+
+
+@pytest.mark.filterwarnings("ignore::oddatom.AllAtomsTrimmedWarning")
+def test_explanations_without_atoms(X):
+    table = pd.DataFrame(X, columns=list("abcdef"))
+    model = detector(beta=100.0).fit(table)
+    margin, residual = model.explain(table)
+    assert margin.shape == (len(X), 0)
+    assert_array_equal(residual.to_numpy(), (X / model.scale_) ** 2)
+    (_, Y, codes), *_ = model._chunks(X[:2] * np.array([[1], [1e120]]))
+    assert_allclose(codes.sq_residual, np.sum(Y**2, axis=1), rtol=1e-14)
+
+
+@pytest.mark.filterwarnings("error")
+def test_explanations_of_rows_of_extreme_size(fitted, X):
+    row = X[:1]
+    small = fitted.explain(row)
+    assert_adds_up(fitted, row * 1e120, fitted.explain(row * 1e120))
+    margin, residual = fitted.explain(np.concatenate([row * 1e200, np.zeros_like(row), 1e200 * np.eye(6)[:1]]))
+    assert_allclose(margin[0], small.margin[0] * 1e200, rtol=1e-12)
+    assert np.isinf(residual[0]).all()
+    assert_array_equal(residual[1], 0)
+    assert not np.isnan(residual).any()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_huge_row_of_which_nothing_is_left():
+    """Its residual is 0 however large the row, not 0 · inf."""
+    model = detector(n_nonzero=1, init=np.eye(3), max_iter=0, beta=0.0).fit(1 + np.eye(3))
+    huge = np.array([[0.0, 1e200, 0.0]])
+    assert_array_equal(model.explain(huge).residual, 0)
+    (_, _, codes), *_ = model._chunks(huge)
+    assert_array_equal(codes.sq_residual, 0)
+
+
 # The first dictionary
 
 
@@ -401,6 +533,8 @@ BAD_PARAMETERS = {
 def assert_untouched(model):
     with pytest.raises(NotFittedError, match="not fitted yet"):
         model.predict(rows())
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        model.explain(rows())
     assert {name for name in vars(model) if name.endswith("_")} <= {"n_features_in_", "feature_names_in_"}
 
 
@@ -452,7 +586,7 @@ def test_bad_rows(name):
 
 
 def test_bad_new_rows(fitted, X):
-    for method in (fitted.predict, fitted.transform, fitted.detect_batch):
+    for method in (fitted.predict, fitted.transform, fitted.detect_batch, fitted.explain):
         with pytest.raises(ValueError, match="X has 5 features, but DLOCSVM is expecting 6 features"):
             method(X[:, :5])
         with pytest.raises(ValueError, match=r"NaN or infinity in column 0\."):

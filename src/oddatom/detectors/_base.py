@@ -17,6 +17,7 @@ from oddatom.coding import Codes, batch_omp
 from oddatom.detectors._callbacks import DEPTH, CallbackSupportMixin
 from oddatom.detectors._validation import check_rows
 from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, SolverWarning
+from oddatom.explain import Explanation, as_frame_like, margin_by_atom, residual_by_feature
 from oddatom.learning.one_class import GAP_TOL, OneClassFit
 from oddatom.scores import SCORES
 
@@ -34,27 +35,31 @@ class DictionaryDetector(
     coef_: np.ndarray
     offset_: float
 
-    def _chunks(self, X: np.ndarray) -> Iterator[tuple[slice, Codes]]:
-        """Code new rows chunk by chunk, inside `threads`; a row's code does not depend on the rows around it."""
+    def _chunks(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray, Codes]]:
+        """Scale and code new rows chunk by chunk, inside `threads`: which they are, the scaled rows, their codes.
+
+        A row's code does not depend on the rows around it.
+        """
         D = self.components_
         gram = D @ D.T
         for start in range(0, X.shape[0], CHUNK_ROWS):
             rows = slice(start, min(start + CHUNK_ROWS, X.shape[0]))
             Y = self.scaling_.apply(X[rows])
-            size = None
+            Z, size = Y, None
             if max(Y.max(), -Y.min()) > HUGE:  # squares would overflow; codes grow with the row
                 size = np.abs(Y).max(axis=1, keepdims=True)
                 size[size <= HUGE] = 1.0
-                Y /= size
+                Z = Y / size
             if D.shape[0] == 0:
-                nothing = np.full((Y.shape[0], 1), -1, np.int32)
-                yield rows, Codes(nothing, np.zeros(nothing.shape), np.einsum("ij,ij->i", Y, Y))
+                nothing = np.full((Z.shape[0], 1), -1, np.int32)
+                codes = Codes(nothing, np.zeros(nothing.shape), np.einsum("ij,ij->i", Z, Z))
             else:
-                codes = batch_omp(Y, D, min(self.n_nonzero_, D.shape[0]), gram=gram)
-                if size is not None:
-                    with np.errstate(over="ignore"):
-                        codes = Codes(codes.indices, codes.values * size, codes.sq_residual * size[:, 0] ** 2)
-                yield rows, codes
+                codes = batch_omp(Z, D, min(self.n_nonzero_, D.shape[0]), gram=gram)
+            if size is not None:
+                with np.errstate(over="ignore"):  # and not by size²: 0 · inf is no number
+                    sq_residual = codes.sq_residual * size[:, 0] * size[:, 0]
+                    codes = Codes(codes.indices, codes.values * size, sq_residual)
+            yield rows, Y, codes
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the margin w·x of each row's code: the higher, the more normal.
@@ -71,7 +76,7 @@ class DictionaryDetector(
         X = check_rows(self, X, reset=False)
         scores = np.empty(X.shape[0])
         with threads(self.n_jobs):
-            for rows, codes in self._chunks(X):
+            for rows, _, codes in self._chunks(X):
                 scores[rows] = SCORES["margin"](codes, self.coef_)
         return scores
 
@@ -82,6 +87,36 @@ class DictionaryDetector(
     def predict(self, X: Any) -> np.ndarray:
         """Return +1 for inliers (rows on the margin included) and −1 for anomalies."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def explain(self, X: Any) -> Explanation:
+        """Return what each atom adds to a row's score, w_i x_i, and what the code leaves of each feature, e_f².
+
+        The score is the sum of the first alone. The second shows which features the atoms chosen for a row do not
+        account for, and the score does not see that. A very large entry draws the code towards itself, so what it
+        disturbs may show in the features that its atoms have in common with it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        explanation : Explanation
+            `margin`, of shape (n_samples, n_active_atoms): its rows sum to `score_samples(X)` up to rounding.
+            `residual`, of shape (n_samples, n_features): its rows sum to ‖y − x D‖², in the units of the scaled
+            rows y that `scaling_` gives; infinite where a square overflows.
+            Arrays; frames of X's library where X is a pandas or polars frame whose columns have text names, with
+            the atoms named by `get_feature_names_out` and the features as in X. Both are dense.
+        """
+        check_is_fitted(self)
+        checked = check_rows(self, X, reset=False)
+        margin = np.empty((checked.shape[0], self.components_.shape[0]))
+        residual = np.empty(checked.shape)
+        with threads(self.n_jobs):
+            for rows, Y, codes in self._chunks(checked):
+                margin[rows] = margin_by_atom(codes, self.coef_)
+                residual[rows] = residual_by_feature(Y, codes, self.components_)
+        return Explanation(as_frame_like(margin, X, self.get_feature_names_out()), as_frame_like(residual, X))
 
     def transform(self, X: Any) -> Any:
         """Return the codes of the rows on the active atoms.
@@ -94,7 +129,7 @@ class DictionaryDetector(
         X = check_rows(self, X, reset=False)
         n = self.components_.shape[0]
         with threads(self.n_jobs):
-            pieces = [_to_csr(codes, n) for _, codes in self._chunks(X)]
+            pieces = [_to_csr(codes, n) for _, _, codes in self._chunks(X)]
         out = scipy.sparse.vstack(pieces, format="csr") if len(pieces) > 1 else pieces[0]
         if _get_output_config("transform", self)["dense"] != "default":
             return out.toarray()
