@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 # Public names and where they live. They are imported when first used: scikit-learn alone takes about a second.
 _HOMES = {
     "DLOCSVM": "oddatom.detectors",
+    "DPLOCSVM": "oddatom.detectors",
     "LinearOneClassSVM": "oddatom.detectors",
     "AllAtomsTrimmedWarning": "oddatom.exceptions",
     "DegenerateMarginWarning": "oddatom.exceptions",
@@ -17,12 +18,13 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
-    from oddatom.detectors import DLOCSVM, LinearOneClassSVM
+    from oddatom.detectors import DLOCSVM, DPLOCSVM, LinearOneClassSVM
     from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, OddAtomWarning, SolverWarning
     from oddatom.explain import Explanation
 
 __all__ = [
     "DLOCSVM",
+    "DPLOCSVM",
     "AllAtomsTrimmedWarning",
     "DegenerateMarginWarning",
     "Explanation",

@@ -11,8 +11,9 @@ class History(dict[str, np.ndarray]):
     """Columns by name, one entry per outer iteration; entry 0 is the state before the first sweep.
 
     F is the dictionary learning objective, G the one-class SVM's, `total` their sum, `n_active` the number of atoms
-    in use, `gap` the SVM's duality gap in unit-RMS units, `seconds` the time of the iteration. With
-    `track="atoms"`, `lagrangian` holds one array per sweep: the value before the sweep and after every atom.
+    in use, `gap` the SVM's duality gap in unit-RMS units, `seconds` the time of the iteration. Pair learners add `kkt`,
+    the largest residual of a pair's problem. With `track="atoms"`, `lagrangian` holds one array per sweep: the value
+    before the sweep and after every atom, or every half-step of a pair.
     """
 
     def __init__(self) -> None:
@@ -20,9 +21,9 @@ class History(dict[str, np.ndarray]):
         self.lagrangian: list[np.ndarray] = []
 
     def record(self, **values: float) -> None:
-        """Append one iteration."""
-        for name in COLUMNS:
-            self[name] = np.append(self[name], values[name])
+        """Append one iteration: every column, and the learner's own, the same ones each time."""
+        for name in (*COLUMNS, *(name for name in values if name not in COLUMNS)):
+            self[name] = np.append(self.get(name, np.empty(0)), values[name])
 
     def copy(self) -> History:
         """Return a copy that later iterations leave as it is."""

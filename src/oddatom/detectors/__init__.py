@@ -1,6 +1,7 @@
 """scikit-learn estimators; no numerics here."""
 
 from oddatom.detectors.dl import DLOCSVM
+from oddatom.detectors.dpl import DPLOCSVM
 from oddatom.detectors.one_class_svm import LinearOneClassSVM
 
-__all__ = ["DLOCSVM", "LinearOneClassSVM"]
+__all__ = ["DLOCSVM", "DPLOCSVM", "LinearOneClassSVM"]

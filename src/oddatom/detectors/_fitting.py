@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -14,6 +15,7 @@ from oddatom._threads import threads
 from oddatom.detectors._base import DictionaryDetector
 from oddatom.detectors._callbacks import FitProgress, with_callbacks
 from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
+from oddatom.exceptions import DegenerateMarginWarning
 from oddatom.features.scaling import SCALINGS, Scaling, fit_scaling
 from oddatom.learning.alternate import SVM_SOLVERS, Learner, Model, fit_last_svm, learn
 from oddatom.learning.initial import INITS, initial_dictionary
@@ -173,11 +175,27 @@ class LearnedDetector(DictionaryDetector):
             "gap_": svm.gap,
             "n_iter_": model.n_iter,
             "history_": model.history.copy(),
+            **self._own_attributes(model, active),
         }
         return attributes, svm
+
+    def _own_attributes(self, model: Model, active: np.ndarray) -> dict[str, Any]:
+        """Fitted attributes that only this detector has."""
+        return {}
 
     def _keep_training_state(self, group: ShardGroup[Any], model: Model) -> None:
         self.train_codes_ = group.map("codes")[0]
         self.train_coef_ = model.svm.w.copy()
         self.train_offset_ = model.svm.rho
         self.train_decision_ = self.train_codes_ @ self.train_coef_ - self.train_offset_
+
+    def _batch_labels(self, codes: Any, algorithm: str) -> np.ndarray:
+        """Labels of a batch's codes under the SVM of the last sweep, as the paper's batch algorithms give them."""
+        if not self.train_coef_.any():
+            warnings.warn(
+                f"The SVM of {type(self).__name__}'s last sweep has no margin (w = 0), so {algorithm} calls every row "
+                "an anomaly. Use predict, or fit with a larger nu or data that are not centred.",
+                DegenerateMarginWarning,
+                stacklevel=3,
+            )
+        return np.where(codes @ self.train_coef_ - self.train_offset_ <= 0, -1, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from oddatom._threads import threads
 from oddatom.detectors._fitting import LearnedDetector
 from oddatom.detectors._validation import check_rows
-from oddatom.exceptions import DegenerateMarginWarning
 from oddatom.learning.dl import ATOM_SOLVERS, DL
 from oddatom.learning.penalties import make_penalty
 from oddatom.learning.trimming import trim_batch
@@ -185,11 +183,4 @@ class DLOCSVM(LearnedDetector):
         with threads(self.n_jobs):
             group = ShardGroup([LocalShard(self.scaling_.apply(X))])
             codes = trim_batch(group, self.dictionary_, self.n_nonzero_, penalty)
-        if not self.train_coef_.any():
-            warnings.warn(
-                f"The SVM of {type(self).__name__}'s last sweep has no margin (w = 0), so Algorithm 3 calls every row "
-                "an anomaly. Use predict, or fit with a larger nu or data that are not centred.",
-                DegenerateMarginWarning,
-                stacklevel=2,
-            )
-        return np.where(codes @ self.train_coef_ - self.train_offset_ <= 0, -1, 1)
+        return self._batch_labels(codes, "Algorithm 3")

@@ -36,7 +36,9 @@ class Model:
     svm: OneClassFit
     n_iter: int = 0
     history: History = field(default_factory=History)
-    P: np.ndarray | None = None  # analysis dictionary, of learners that have one
+    P: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))  # analysis dictionary, of pair learners
+    alpha: np.ndarray = field(default_factory=lambda: np.empty(0))  # weights of ‖x^i‖₁, of pair learners
+    measures: dict[str, float] = field(default_factory=dict)  # what else the history records of a sweep
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Learner(ABC):
         """
 
     @abstractmethod
-    def objective(self, group: ShardGroup[Any], norms: np.ndarray) -> float:
+    def objective(self, group: ShardGroup[Any], model: Model, norms: np.ndarray) -> float:
         """Return F for codes whose rows have these norms."""
 
     @abstractmethod
@@ -134,7 +136,7 @@ def lagrangian(group: ShardGroup[Any], model: Model, learner: Learner) -> float:
     """F + eta·(½‖w‖² − Σ_j lam_j w·x_j): what a sweep lowers, w and lam fixed (rho and xi cancel)."""
     weighted, squares = group.map_reduce("code_sums")
     w, C = model.svm.w, learner.nu * group.map_reduce("svm_summary")[0]
-    F = learner.objective(group, np.sqrt(squares))
+    F = learner.objective(group, model, np.sqrt(squares))
     return F + learner.eta * (0.5 * float(w @ w) - float(w @ weighted) / C)
 
 
@@ -143,7 +145,7 @@ def _solve_svm(group: ShardGroup[Any], n: int, learner: Learner, w0: np.ndarray 
 
 
 def _record(group: ShardGroup[Any], model: Model, learner: Learner, started: float) -> None:
-    F = learner.objective(group, model.norms)
+    F = learner.objective(group, model, model.norms)
     model.history.record(
         F=F,
         G=model.svm.objective,
@@ -151,4 +153,5 @@ def _record(group: ShardGroup[Any], model: Model, learner: Learner, started: flo
         n_active=int(model.active.sum()),
         gap=model.svm.gap,
         seconds=perf_counter() - started,
+        **model.measures,
     )

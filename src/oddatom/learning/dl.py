@@ -74,7 +74,7 @@ class DL(Learner):
             model.history.lagrangian.append(np.array(trace))
         return flips
 
-    def objective(self, group: ShardGroup[Any], norms: np.ndarray) -> float:
+    def objective(self, group: ShardGroup[Any], model: Model, norms: np.ndarray) -> float:
         """Return F = ½‖E‖² + beta Σ phi(‖x^i‖)."""
         return 0.5 * group.map_reduce("sq_error")[0] + sum(self.penalty.value(float(t)) for t in norms)
 

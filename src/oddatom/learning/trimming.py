@@ -1,4 +1,4 @@
-"""Algorithm 3's trimming: codes of a batch, less the atoms that the batch as a whole does not need."""
+"""The trimming of the batch algorithms: codes of a batch, less the atoms that the batch as a whole does not need."""
 
 from __future__ import annotations
 
@@ -25,3 +25,11 @@ def trim_batch(group: ShardGroup[Any], D: np.ndarray, s: int, penalty: Penalty) 
         keep[i] = penalty.prox(sigma) > 0.0
     codes = scipy.sparse.vstack(group.map("codes"), format="csr")
     return codes @ scipy.sparse.diags_array(keep)
+
+
+def trim_pairs(group: ShardGroup[Any], D: np.ndarray, P: np.ndarray, s: int, tol: float) -> scipy.sparse.csr_array:
+    """OMP with D, then zero the row of every atom whose analysis atom finds nothing in the batch: ‖Y p_i‖ < tol."""
+    group.map("encode", D, s)
+    (squares,) = group.map_reduce("analysis_squares", P)
+    codes = scipy.sparse.vstack(group.map("codes"), format="csr")
+    return codes @ scipy.sparse.diags_array((np.sqrt(squares) >= tol).astype(float))

@@ -3,5 +3,6 @@
 from oddatom.shards.base import ShardGroup
 from oddatom.shards.local import LocalShard
 from oddatom.shards.one_class import OneClassShard
+from oddatom.shards.pairs import PairShard
 
-__all__ = ["LocalShard", "OneClassShard", "ShardGroup"]
+__all__ = ["LocalShard", "OneClassShard", "PairShard", "ShardGroup"]

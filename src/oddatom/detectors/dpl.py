@@ -1,0 +1,317 @@
+"""DPL-OCSVM: a pair of dictionaries fused with a one-class SVM, as a scikit-learn detector."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from oddatom._threads import threads
+from oddatom.coding import analysis_codes
+from oddatom.detectors._base import CHUNK_ROWS
+from oddatom.detectors._callbacks import DEPTH
+from oddatom.detectors._fitting import LearnedDetector
+from oddatom.detectors._validation import check_rows
+from oddatom.exceptions import SolverWarning
+from oddatom.explain import as_frame_like, margin_by_feature
+from oddatom.learning.alternate import Model
+from oddatom.learning.dpl import DPL, PAIR_SOLVERS, REPRESENTATIONS
+from oddatom.learning.one_class import OneClassFit
+from oddatom.learning.pairs import KKT_TOL
+from oddatom.learning.trimming import trim_pairs
+from oddatom.scores.margin import linear_margin
+from oddatom.shards import PairShard, ShardGroup
+
+
+class DPLOCSVM(LearnedDetector):
+    r"""Anomaly detection by linear codes whose pair of dictionaries and one-class SVM are learned together.
+
+    Solves, over synthesis dictionaries D (n_atoms × m, unit rows), analysis dictionaries P (n_atoms × m) and planes
+    (w, rho), with codes x = P y,
+
+    .. math::
+        \tfrac12\|Y - YP^TD\|_F^2 + \beta \sum_i \phi(\|Yp_i\|) + \gamma \sum_i \alpha_i \|Yp_i\|_1
+        + \tfrac12\|w\|^2 - \rho + \tfrac{1}{\nu N} \sum_j (\rho - w^T x_j)_+
+
+    by alternating sweeps over the pairs (Theorem 2 of the paper) with an exact one-class SVM. As in the paper a pair is
+    trained on the rows that use its atom in the first sparse coding, alpha is the unit vector of their numbers, and Y
+    is the data divided by its Frobenius norm. Pairs whose row of codes falls to zero are trimmed for good.
+
+    New rows are coded by one matrix product. The margin of a row is then linear in it and splits exactly over its
+    features: see `explain`.
+
+    Parameters
+    ----------
+    n_atoms : int or None, default=None
+        Number of atoms. None means twice the number of features.
+    n_nonzero : int or None, default=None
+        Most non-zeros in a row's first code, which says what rows a pair is trained on. None means the square root of
+        the number of features, rounded.
+    beta : float, default=0.05
+        Weight of the row penalty, at least 0. It does not depend on the scale of the data.
+    gamma : float, default=0.05
+        Weight of the l1 penalty of the codes, at least 0.
+    penalty : {"l21", "l20", "l2eps"}, default="l21"
+        Row penalty phi: the norm, its support, or the norm clipped at `epsilon`.
+    epsilon : float, default=0.1
+        Where "l2eps" is clipped.
+    nu : float, default=0.1
+        Upper bound on the share of training rows outside the margin, in (0, 1].
+    coupling : float, default=1.0
+        Weight eta of the SVM term in the pair update; 0 learns the pair without the SVM.
+    representation : {"analysis", "omp"}, default="analysis"
+        Codes of rows after training: P y, or orthogonal matching pursuit with D as in the paper's appendix. The last
+        SVM is fitted on codes made in this way.
+    max_iter : int, default=6
+        Number of sweeps.
+    tol : float, default=0.0
+        Stop when a sweep changes the objective by less than this share; 0 does every sweep.
+    init : {"random", "data"} or array of shape (n_atoms, n_features), default="random"
+        First dictionary: uniform random atoms as in the paper, random rows of the data, or the rows given.
+    n_init : int, default=1
+        Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
+    pair_solver : {"exact", "gradient"}, default="exact"
+        Pair update: exact half-steps for d and p, or the paper's projected gradient on the saddle form of Theorem 2
+        (for comparison; it needs penalty="l21").
+    svm_solver : {"exact", "libsvm"}, default="exact"
+        "libsvm" stops early, as the published program does, and then depends on the order of the rows.
+    scaling : {None, "standard", "robust"}, default=None
+        Scaling of the columns before the division by the Frobenius norm.
+    track : {None, "atoms"}, default=None
+        "atoms" records the Lagrangian after every half-step in `history_.lagrangian` (slow).
+    random_state : int, RandomState instance or None, default=None
+        Draws the first dictionary.
+    n_jobs : int or None, default=None
+        Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
+    verbose : int, default=0
+        1 logs a line per sweep to the logger "oddatom".
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_active_atoms, n_features)
+        Atoms in use, unit rows.
+    analysis_components_ : ndarray of shape (n_active_atoms, n_features)
+        Their analysis atoms: codes are rows times the transpose of this.
+    coef_ : ndarray of shape (n_active_atoms,)
+        Plane w of the last SVM, fitted on the training rows coded anew by `representation_`.
+    offset_ : float
+        `decision_function = score_samples - offset_`.
+    representation_ : str
+        The `representation` that `coef_` belongs to.
+    nu_ : float
+        The nu of `coef_`: `nu`, or larger where the exact SVM has no margin at `nu` (a warning says so).
+    dual_coef_ : ndarray of shape (n_samples,)
+        Multipliers of the last SVM, between 0 and 1/(nu_ n_samples), summing to 1.
+    gap_ : float
+        Duality gap of the last SVM, in units of the codes' mean square.
+    dictionary_, analysis_dictionary_, active_atoms_ : ndarray of shape (n_atoms, n_features) twice and (n_atoms,)
+        Every pair, and which are in use. The analysis atoms of trimmed pairs are zero.
+    train_codes_, train_decision_ : CSR array (n_samples, n_atoms) and ndarray (n_samples,)
+        Codes as the last sweep left them and their decision values: what the paper's first experiment reports.
+    train_coef_, train_offset_ : ndarray (n_atoms,) and float
+        The SVM on `train_codes_`.
+    history_ : History
+        F, G, total, n_active, gap, seconds and kkt (the largest residual of a pair's problem) per outer iteration.
+    scaling_ : Scaling
+        Center, spread and Frobenius norm, applied to new rows unchanged.
+    scale_ : float
+        The Frobenius norm the data were divided by.
+    n_nonzero_ : int
+        Non-zeros used.
+    n_iter_ : int
+        Sweeps done.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from oddatom import DPLOCSVM
+    >>> X = load_wine().data
+    >>> model = DPLOCSVM(nu=0.05, random_state=0).fit(X)
+    >>> scores = model.score_samples(X)          # low = anomalous
+    >>> shares = model.explain(X)                # what each feature adds to the score
+    >>> bool(abs(shares.sum(axis=1) - scores).max() < 1e-10)
+    True
+    """
+
+    _Shard = PairShard
+    _parameter_constraints: ClassVar[dict] = {
+        **LearnedDetector._parameter_constraints,
+        "gamma": [Interval(Real, 0, None, closed="left")],
+        "representation": [StrOptions(set(REPRESENTATIONS))],
+        "pair_solver": [StrOptions(set(PAIR_SOLVERS))],
+    }
+    _advice: ClassVar[dict[str, str]] = {
+        **LearnedDetector._advice,
+        "gamma": "It is the weight of the l1 penalty; 0 switches that penalty off.",
+    }
+
+    def __init__(
+        self,
+        n_atoms: int | None = None,
+        n_nonzero: int | None = None,
+        *,
+        beta: float = 0.05,
+        gamma: float = 0.05,
+        penalty: str = "l21",
+        epsilon: float = 0.1,
+        nu: float = 0.1,
+        coupling: float = 1.0,
+        representation: str = "analysis",
+        max_iter: int = 6,
+        tol: float = 0.0,
+        init: Any = "random",
+        n_init: int = 1,
+        pair_solver: str = "exact",
+        svm_solver: str = "exact",
+        scaling: str | None = None,
+        track: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_atoms = n_atoms
+        self.n_nonzero = n_nonzero
+        self.beta = beta
+        self.gamma = gamma
+        self.penalty = penalty
+        self.epsilon = epsilon
+        self.nu = nu
+        self.coupling = coupling
+        self.representation = representation
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.n_init = n_init
+        self.pair_solver = pair_solver
+        self.svm_solver = svm_solver
+        self.scaling = scaling
+        self.track = track
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _make_learner(self, **common: Any) -> DPL:
+        if self.pair_solver == "gradient" and self.penalty != "l21":
+            raise ValueError(
+                "The 'penalty' parameter of DPLOCSVM must be 'l21' where pair_solver='gradient', which is the paper's "
+                f"scheme for that penalty. Got {self.penalty!r} instead; use pair_solver='exact'."
+            )
+        common["gamma"] = float(self.gamma)
+        return DPL(pair_solver=self.pair_solver, representation=self.representation, **common)
+
+    def _own_attributes(self, model: Model, active: np.ndarray) -> dict[str, Any]:
+        return {
+            "analysis_dictionary_": model.P.copy(),
+            "analysis_components_": model.P[active],
+            "representation_": self.representation,
+        }
+
+    def _warn(self, svm: OneClassFit, n_active: int) -> None:
+        super()._warn(svm, n_active)
+        worst = float(self.history_["kkt"].max())
+        if worst > KKT_TOL:
+            warnings.warn(
+                f"A pair's problem was solved to a residual of {worst:.1e} instead of {KKT_TOL:.0e}. Look for rows or "
+                "columns of extreme size, and bring them to the size of the others.",
+                SolverWarning,
+                stacklevel=3 + DEPTH,
+            )
+
+    @property
+    def _plane(self) -> np.ndarray:
+        """Pᵀw: the plane in the space of the scaled rows."""
+        return self.analysis_components_.T @ self.coef_
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the margin w·x of each row's code: the higher, the more normal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if self.representation_ == "omp":
+            return super().score_samples(X)
+        X = check_rows(self, X, reset=False)
+        with threads(self.n_jobs):
+            return linear_margin(X, self.scaling_, self._plane)
+
+    def explain(self, X: Any) -> Any:
+        """Return what each feature adds to a row's score: (Pᵀw)_f y_f, which sums to `score_samples(X)`.
+
+        With representation="omp" codes are not linear: then margin by atom and residual by feature, as in
+        `DLOCSVM.explain`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        shares : ndarray of shape (n_samples, n_features), or Explanation
+            Negative where a feature makes the row more anomalous. A frame of X's library, columns named as in X, where
+            X is a pandas or polars frame whose columns have text names.
+        """
+        check_is_fitted(self)
+        if self.representation_ == "omp":
+            return super().explain(X)
+        rows = check_rows(self, X, reset=False)
+        with np.errstate(over="ignore"):
+            return as_frame_like(margin_by_feature(self.scaling_.apply(rows), self._plane), X)
+
+    def transform(self, X: Any) -> Any:
+        """Return the codes of the rows on the active atoms.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, n_active_atoms); with representation="omp" a CSR array, or dense after
+            `set_output` to a frame.
+        """
+        check_is_fitted(self)
+        if self.representation_ == "omp":
+            return super().transform(X)
+        X = check_rows(self, X, reset=False)
+        codes = np.empty((X.shape[0], self.components_.shape[0]))
+        with threads(self.n_jobs):
+            for start in range(0, X.shape[0], CHUNK_ROWS):
+                rows = slice(start, start + CHUNK_ROWS)
+                codes[rows] = analysis_codes(self.scaling_.apply(X[rows]), self.analysis_components_)
+        return codes
+
+    def detect_batch(self, X: Any, *, tol: float = 1e-8) -> np.ndarray:
+        """Return +1 / −1 by the appendix's algorithm for pairs, which trims atoms over the batch as a whole.
+
+        The rows are coded by matching pursuit with the whole dictionary; an atom with ‖p_i Y‖ < tol over the batch,
+        Y in units of the training rows' Frobenius norm, loses its codes; anomalies are rows with w·x − rho ≤ 0 under
+        the SVM of the last sweep. Labels depend on the batch; use `predict` for labels that do not. Where that SVM has
+        no margin (w = 0) the rule makes every row an anomaly: a warning says so.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        tol : float, default=1e-8
+            Below this a row of codes counts as null; at least 0.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if not (isinstance(tol, Real) and tol >= 0):
+            raise ValueError(
+                f"The 'tol' parameter of detect_batch must be a number ≥ 0. Got {tol!r} instead; try 1e-8."
+            )
+        X = check_rows(self, X, reset=False)
+        with threads(self.n_jobs):
+            group = ShardGroup([PairShard(self.scaling_.apply(X))])
+            codes = trim_pairs(group, self.dictionary_, self.analysis_dictionary_, self.n_nonzero_, float(tol))
+        return self._batch_labels(codes, "the appendix's algorithm")

@@ -1,0 +1,147 @@
+"""The shard of this process for dictionary pairs: codes are x = P y on the rows where OMP put them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oddatom._threads import split
+from oddatom.coding.analysis import analysis_codes
+from oddatom.learning.interior_point import Block
+from oddatom.shards import _pair_kernels as k
+from oddatom.shards._blas import DSYRK
+from oddatom.shards.local import LocalShard
+
+
+class PairShard(LocalShard):
+    """A `LocalShard` that can also turn an atom, solve for its analysis atom in a basis U of its rows, and commit it.
+
+    Between `pair_open` and `pair_commit` it holds one pair: its rows of Y, the target c and, after `pair_basis`,
+    U = Y_Ω T and the multipliers τ of ‖Uq‖₁.
+    """
+
+    def __init__(self, Y: np.ndarray) -> None:
+        super().__init__(Y)
+        self._room: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None = None
+
+    def start_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return YᵀY and XᵀY of all rows, for the least-squares map from rows to codes."""
+        cross = np.empty((self._ptr.size - 1, self.Y.shape[1]))
+        k.cross_moments(self.Y, self.indices, self.values, cross)
+        return self.Y.T @ self.Y, cross
+
+    def start_pairs(self, P: np.ndarray) -> None:
+        """Replace the codes that OMP made by P y, where it made them."""
+        k.analysis_codes(self.Y, P, self.indices, self.values)
+
+    def absolute_sums(self) -> tuple[np.ndarray]:
+        """Return Σ_j |x_j| by atom."""
+        out = np.zeros(self._ptr.size - 1)
+        k.absolute_sums(self.indices, self.values, out)
+        return (out,)
+
+    def pair_direction(self, i: int, d: np.ndarray) -> tuple[np.ndarray]:
+        """Return Rᵀx, the direction of the best atom for the codes as they are."""
+        pos, m = self._rows_of(i), d.size
+        plan = split(pos.size, 5 + m / 2, rows_per_chunk=m)
+        u, xx = np.empty((plan.k, m)), np.empty(plan.k)
+        plan.run(k.direction, self.E, self.values.ravel(), pos, self.values.shape[1], d, u, xx)
+        return (u[0],)
+
+    def pair_open(self, i: int, old: np.ndarray, new: np.ndarray, kappa: float, gram: bool) -> tuple[np.ndarray]:
+        """Turn atom i from `old` to `new`, its codes as they are; take up its rows and c = R d + kappa·a.
+
+        With `gram`, return YᵀY of its rows.
+        """
+        pos, m, s = self._rows_of(i), new.size, self.values.shape[1]
+        n = pos.size
+        if self._room is None:
+            most = int(np.diff(self._ptr).max())
+            self._room = np.empty(most * m), np.empty(most * m), np.empty(most), np.empty(most)
+        self._pair_pos, self._pair_c = pos, self._room[2][:n]
+        self._pair_Y = self._room[0][: n * m].reshape(n, m)
+        plan = split(n, 5 + m + gram * m * m / 25, rows_per_chunk=2 * m)
+        G = np.empty((plan.k, m, m)) if gram else np.empty((1, 0, 0))
+        codes = self.values.ravel(), self.multipliers, pos, s
+        plan.run(k.turn, DSYRK, self.E, self.Y, *codes, old, new, kappa, gram, self._pair_c, self._pair_Y, G)
+        return (G[0],)
+
+    def pair_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pair's rows of Y and c themselves."""
+        return self._pair_Y, self._pair_c
+
+    def pair_basis(self, T: np.ndarray) -> tuple[np.ndarray]:
+        """Compute and keep U = Y_Ω T; return UᵀU."""
+        assert self._room is not None
+        (n, m), r = self._pair_Y.shape, T.shape[1]
+        self._pair_U, self._pair_tau = self._room[1][: n * r].reshape(n, r), self._room[3][:n]
+        plan = split(n, m * r / 12, rows_per_chunk=2 * r)
+        G = np.empty((plan.k, r, r))
+        plan.run(k.basis, DSYRK, self._pair_Y, T, self._pair_U, G)
+        return (G[0],)
+
+    def pair_targets(self, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return Uᵀc and Uᵀ soft(c, alpha)."""
+        n, r = self._pair_U.shape
+        plan = split(n, 5 + r, rows_per_chunk=r)
+        out = np.empty((plan.k, 2, r))
+        plan.run(k.targets, self._pair_U, self._pair_c, alpha, out)
+        return out[0, 0], out[0, 1]
+
+    def pair_smooth(self, q: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return [Uᵀt, Σ huber(x), number of |x| < eps], t = clip(x/eps, −1, 1), x = Uq; and the Gram of those rows."""
+        n, r = self._pair_U.shape
+        plan = split(n, 5 + r, rows_per_chunk=2 * r)
+        grad, H = np.empty((plan.k, r + 2)), np.empty((plan.k, r, r))
+        plan.run(k.smooth, DSYRK, self._pair_U, q, eps, grad, H)
+        return grad[0], H[0]
+
+    def pair_band(self, q: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of U with |x| ≤ threshold, x = Uq; fix τ = sign(x) elsewhere and return Uᵀτ over those."""
+        U, tau = self._pair_U, self._pair_tau
+        fixed = np.zeros(q.size)
+        if threshold == np.inf:
+            self._pair_band = np.arange(tau.size)
+            return U, fixed
+        band = np.empty(tau.size, np.int64)
+        self._pair_band = band[: k.split_band(U, q, threshold, tau, band, fixed)]
+        return U[self._pair_band], fixed
+
+    def pair_set_band(self, tau: np.ndarray) -> None:
+        """Set τ of the rows in the band."""
+        self._pair_tau[self._pair_band] = tau
+
+    def pair_measure(self, q: np.ndarray, alpha: float) -> tuple[np.ndarray, float, float]:
+        """Return Uᵀτ, Σ |x| − τ x and the square of the natural residual ‖x − soft(x + alpha τ, alpha)‖, x = Uq."""
+        out = np.empty(q.size)
+        slack, natural = k.measure(self._pair_U, q, self._pair_tau, alpha, out)
+        return out, slack, natural
+
+    def pair_ascend(self, v: np.ndarray, step: float) -> tuple[np.ndarray]:
+        """Take a projected gradient step of τ along Uv, from τ = 0 where step is 0; return Uᵀτ."""
+        if step == 0.0:
+            self._pair_tau[:] = 0.0
+        out = np.empty(v.size)
+        k.ascend(self._pair_U, v, step, self._pair_tau, out)
+        return (out,)
+
+    def pair_cross(self, d: np.ndarray) -> tuple[np.ndarray]:
+        """Return UᵀR, r×m, for the atom d."""
+        rows = self._pair_pos // self.values.shape[1]
+        R = self.E[rows] + self.values.ravel()[self._pair_pos, None] * d
+        return (self._pair_U.T @ R,)
+
+    def pair_commit(self, d: np.ndarray, p: np.ndarray) -> tuple[float]:
+        """Set the pair's codes to x = Y_Ω p and bring E up to date; return ‖x‖²."""
+        plan = split(self._pair_pos.size, 10 + d.size)
+        xx = np.empty(plan.k)
+        codes = self.values.ravel(), self._pair_pos, self.values.shape[1]
+        plan.run(k.commit, self.E, *codes, self._pair_Y, p, d, xx)
+        return (float(xx[0]),)
+
+    def analyse(self, P: np.ndarray) -> None:
+        """Hand the SVM the codes P y of all rows, dense."""
+        self._set_rows(Block.dense(analysis_codes(self.Y, P)))
+
+    def analysis_squares(self, P: np.ndarray) -> tuple[np.ndarray]:
+        """Return ‖Y p_i‖² over all rows, by atom."""
+        return (np.einsum("im,mk,ik->i", P, self.Y.T @ self.Y, P, optimize=True),)
