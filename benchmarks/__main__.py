@@ -9,7 +9,7 @@ import json
 from datetime import date
 from pathlib import Path
 
-from benchmarks import fit, growth, omp, svm
+from benchmarks import fit, growth, omp, pairs, svm
 from benchmarks._common import data_folder, machine
 from benchmarks._tables import render
 
@@ -21,6 +21,7 @@ def main() -> None:
     for name, module, needs_data in (
         ("omp", omp, False),
         ("fit", fit, True),
+        ("pairs", pairs, True),
         ("svm", svm, True),
         ("growth", growth, False),
     ):

@@ -1,5 +1,7 @@
 """Slow, obvious NumPy versions of every kernel, for the tests to compare against."""
 
+import warnings
+
 import numpy as np
 
 
@@ -113,6 +115,104 @@ def dl_ocsvm(Y, D, s, beta, nu, eta, n_sweeps, penalty="l21", epsilon=0.1):
     return D, X, w, rho, np.array(totals)
 
 
+def soft(x, alpha):
+    """Shrink every entry towards zero by alpha."""
+    return np.sign(x) * np.maximum(np.abs(x) - alpha, 0)
+
+
+def range_basis(Y):
+    """Orthonormal columns that span the range of Y; singular values below 1e-6 of the largest count as zero."""
+    U, sigma, _ = np.linalg.svd(Y, full_matrices=False)
+    return U[:, sigma > 1e-6 * max(sigma.max(initial=0.0), 1e-300)]
+
+
+def analysis_value(x, c, alpha, penalty="l21", beta=0.0, epsilon=0.1):
+    """½‖x − c‖² + α‖x‖₁ + β φ(‖x‖)."""
+    return 0.5 * np.sum((x - c) ** 2) + alpha * np.abs(x).sum() + row_penalty(penalty, np.linalg.norm(x), beta, epsilon)
+
+
+def best_analysis(Y, c, alpha, beta, radius=None):
+    """Minimise ½‖x − c‖² + α‖x‖₁ + β‖x‖ over x = Y p, ‖x‖ ≤ radius, by a general convex solver.
+
+    Its answer is then polished: with its zeros and signs the problem is a projection and a shrinkage.
+    """
+    import cvxpy as cp
+
+    U = range_basis(Y)
+    b = U.T @ c
+    size = np.linalg.norm(b)
+    if size == 0 or radius == 0:
+        return np.zeros(len(Y))
+    q = cp.Variable(U.shape[1])
+    cost = 0.5 * cp.sum_squares(q - b / size) + alpha / size * cp.norm1(U @ q) + beta / size * cp.norm2(q)
+    limits = [] if radius is None else [cp.norm2(q) <= radius / size]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Solution may be inaccurate")  # 1e-12 is asked of it
+        cp.Problem(cp.Minimize(cost), limits).solve(
+            solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12
+        )
+    x = size * (U @ q.value)
+    best = x if radius is None or np.linalg.norm(x) <= radius else x * (radius / np.linalg.norm(x))
+    for tol in (1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, np.inf):
+        zero = np.abs(x) <= tol * np.abs(x).max()
+        v = U.T @ (c - alpha * np.where(zero, 0.0, np.sign(x)))
+        if zero.any():
+            v = v - np.linalg.pinv(U[zero], rcond=1e-9) @ (U[zero] @ v)
+        t = np.linalg.norm(v)
+        t_new = max(t - beta, 0.0) if radius is None else min(max(t - beta, 0.0), radius)
+        trial = np.where(zero, 0.0, U @ v) * (t_new / t if t > 0 else 0.0)
+        if analysis_value(trial, c, alpha, "l21", beta) < analysis_value(best, c, alpha, "l21", beta):
+            best = trial
+    return best
+
+
+def pair_objective(Y, D, X, alpha, penalty, beta, epsilon=0.1):
+    """F = ½‖Y − XD‖² + β Σ φ(‖x^i‖) + Σ α_i‖x^i‖₁."""
+    return dictionary_objective(Y, D, X, penalty, beta, epsilon) + alpha @ np.abs(X).sum(axis=0)
+
+
+def dpl_ocsvm(Y, D, s, beta, gamma, nu, eta, n_sweeps, penalty="l21", epsilon=0.1):
+    """Algorithm 1 with the appendix's sweep over pairs, dense: D, P, X, w, rho, and F + G before and after each sweep.
+
+    A pair takes the best d for its codes, then the best p for that d.
+    """
+    D = D.copy()
+    indices, values = omp(Y, D, s)
+    X = np.zeros((len(Y), len(D)))
+    for j, k in zip(*np.nonzero(indices >= 0), strict=True):
+        X[j, indices[j, k]] = values[j, k]
+    support = X != 0
+    counts = support.sum(axis=0)
+    alpha = gamma * counts / np.linalg.norm(counts)
+    P = np.linalg.lstsq(Y, X, rcond=1e-6)[0].T
+    P[counts == 0] = 0.0
+    X = np.where(support, Y @ P.T, 0.0)
+    w, rho, lam = one_class_svm(X, nu)
+    totals = [pair_objective(Y, D, X, alpha, penalty, beta, epsilon) + one_class_objective(X, w, rho, nu)]
+    for _ in range(n_sweeps):
+        for i in range(len(D)):
+            if not P[i].any():
+                continue
+            rows = support[:, i]
+            R = Y[rows] - X[rows] @ D + np.outer(X[rows, i], D[i])
+            d = R.T @ X[rows, i]
+            d = d / np.linalg.norm(d)
+            c = R @ d + eta * w[i] * lam[rows]
+            x = best_analysis(Y[rows], c, alpha[i], beta if penalty == "l21" else 0.0)
+            if penalty != "l21":  # the best norm is where a piece of the penalty is flat, or where two pieces meet
+                t = np.linalg.norm(x)
+                norms = (0.0, max(t - beta, 0.0), epsilon, t)
+                tried = [x * (z / t) if t > 0 else 0 * x for z in norms]
+                x = min(tried, key=lambda x, c=c, i=i: analysis_value(x, c, alpha[i], penalty, beta, epsilon))
+            P[i] = np.linalg.pinv(Y[rows], rcond=1e-6) @ x
+            X[rows, i] = x
+            if x.any():
+                D[i] = d
+        w, rho, lam = one_class_svm(X, nu)
+        totals.append(pair_objective(Y, D, X, alpha, penalty, beta, epsilon) + one_class_objective(X, w, rho, nu))
+    return D, P, X, w, rho, np.array(totals)
+
+
 def smoothed_one_class(X, w, rho, C, eps):
     """½‖w‖² − rho + 1/C Σ_j ψ(rho − w·x_j), ψ the hinge rounded over a width eps, and its gradient in [w, rho]."""
     u = rho - X @ w
@@ -142,3 +242,25 @@ def commit_atom(E, x, old, new, shrink, c):
         x[j] = shrink * (r @ new + c[j])
         E[j] = r - x[j] * new
     return E, x
+
+
+def pair_target(E, x, old, new, c):
+    """R new + c of one pair, R without its atom `old`; x is NaN on the rows that do not use it."""
+    R, c = atom_rows(E, x, old, c)
+    return R @ new + c
+
+
+def gradient_pair(Y, R, k, d, alpha, beta, steps):
+    """Gradient steps on min_d max_τ −½‖H(R d + k − ατ₁ − βτ₂)‖², H onto the range of Y: d, τ₁, τ₂ and x."""
+    U = range_basis(Y)
+    H = U @ U.T
+    tau1, tau2 = np.zeros(len(Y)), np.zeros(len(Y))
+    for _ in range(steps):
+        v = H @ (R @ d + k - alpha * tau1 - beta * tau2)
+        d = d + R.T @ v / np.sum((H @ R) ** 2)
+        d = d / np.linalg.norm(d)
+        tau1 = np.clip(tau1 + alpha / (alpha**2 + beta**2) * v, -1, 1)
+        tau2 = tau2 + beta / (alpha**2 + beta**2) * v
+        tau2 = tau2 / max(1.0, np.linalg.norm(tau2))
+    x = H @ (R @ d + k - alpha * tau1)
+    return d, tau1, tau2, x - beta * tau2 if np.linalg.norm(x) > beta else np.zeros(len(Y))

@@ -33,7 +33,7 @@ def test_readme_has_no_gaps():
         assert (ROOT / link).exists(), link
 
 
-@pytest.mark.parametrize("name", ["DLOCSVM", "LinearOneClassSVM"])
+@pytest.mark.parametrize("name", ["DLOCSVM", "DPLOCSVM", "LinearOneClassSVM"])
 def test_docstring_examples(name):
     finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner()
     tests = [t for t in finder.find(getattr(oddatom, name), name) if t.examples]

@@ -1,12 +1,17 @@
 """Every score against NumPy, row by row."""
 
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from oddatom import _threads
 from oddatom._threads import threads
 from oddatom.coding import Codes, batch_omp
+from oddatom.features.scaling import Scaling
 from oddatom.scores import SCORES
+from oddatom.scores.margin import linear_margin
 
 RNG = np.random.default_rng(0)
 D = RNG.standard_normal((12, 7))
@@ -74,3 +79,68 @@ def test_a_score_does_not_depend_on_the_other_rows(codes, name):
 @pytest.mark.parametrize("name", SCORES)
 def test_no_rows(codes, name):
     assert SCORES[name](Codes(*(part[:0] for part in codes)), W).shape == (0,)
+
+
+# The margin of linear codes, in one pass over the rows
+
+
+SCALINGS = {
+    "scale": Scaling(None, None, 3.0),
+    "columns": Scaling(RNG.standard_normal(7), RNG.uniform(0.1, 10, 7), 0.2),
+}
+V = RNG.standard_normal(7)
+
+
+@pytest.mark.parametrize("name", SCALINGS)
+def test_linear_margin(name):
+    scaling = SCALINGS[name]
+    center, spread = (0, 1) if scaling.center is None else scaling[:2]
+    wanted = ((Y - center) / spread / scaling.scale) @ V
+    scores = linear_margin(Y, scaling, V)
+    assert_allclose(scores, wanted, atol=1e-12)
+    wide = np.repeat(Y, 2, axis=1)
+    before = wide.copy()
+    for same in (wide[:, ::2], np.asfortranarray(Y), Y[::-1][::-1]):
+        assert_array_equal(linear_margin(same, scaling, V), scores)
+    assert_array_equal(wide, before)
+    order = RNG.permutation(50)
+    assert_array_equal(linear_margin(Y[order], scaling, V), scores[order])
+    assert_array_equal(np.concatenate([linear_margin(Y[[j]], scaling, V) for j in range(50)]), scores)
+    assert linear_margin(Y[:0], scaling, V).shape == (0,)
+
+
+@pytest.mark.parametrize("m", [1, 3, 4, 8, 33])
+def test_linear_margin_in_parallel(m, monkeypatch):
+    monkeypatch.setattr(_threads, "SERIAL_NS", 100.0)
+    monkeypatch.setattr(_threads._here, "serial_until", 0, raising=False)  # also where other cores are busy
+    X, scaling = RNG.standard_normal((997, m)), Scaling(None, None, 0.7)
+    v = RNG.standard_normal(m)
+    plans = []
+    plan = _threads.split
+    monkeypatch.setattr(
+        sys.modules["oddatom.scores.margin"], "split", lambda *args: plans.append(plan(*args)) or plans[-1]
+    )
+    with threads(1):
+        serial = linear_margin(X, scaling, v)
+    with threads(2):
+        parallel = linear_margin(X, scaling, v)
+    assert [p.parallel for p in plans] == [False, True]
+    assert plans[1].k > 2
+    assert_array_equal(parallel, serial)
+    assert_allclose(serial, X @ v / 0.7, atol=1e-11)
+
+
+@pytest.mark.filterwarnings("error")
+def test_linear_margin_of_huge_rows():
+    """A margin beyond the largest number is infinite with the right sign; one within is found, whatever its terms."""
+    v = np.array([2.0, -1.0, 0.0])
+    scaling = Scaling(np.array([0.0, 0.0, -1e308]), np.array([1e-3, 1e-3, 1.0]), 1e-2)
+    huge = np.array([[1e308, 0, 0], [-1e308, 0, 0], [1e308, 1.5e308, 0], [0, 0, 1.7e308], [1e300, 2e300, 0], [0, 0, 0]])
+    assert_array_equal(linear_margin(huge, scaling, v), [np.inf, -np.inf, np.inf, 0, 0, 0])
+    assert_allclose(linear_margin(huge[:3] * 1e-8, scaling, v), [2e305, -2e305, 5e304], rtol=1e-12)
+    plain = Scaling(None, None, 1e-3)
+    assert_array_equal(linear_margin(huge[:2], plain, v), [np.inf, -np.inf])
+    assert_array_equal(linear_margin(np.array([[1e307, 2e307, 0.0]]), plain, v), [0])
+    assert_array_equal(linear_margin(huge, plain, np.zeros(3)), 0)
+    far = Scaling(np.full(3, 1e308), np.ones(3), 1e-3)
+    assert_array_equal(linear_margin(np.zeros((1, 3)), far, -v), np.inf)

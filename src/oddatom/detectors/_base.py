@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -14,16 +13,17 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from oddatom._threads import threads
 from oddatom.coding import Codes, batch_omp
-from oddatom.detectors._callbacks import DEPTH, CallbackSupportMixin
+from oddatom.detectors._callbacks import CallbackSupportMixin
 from oddatom.detectors._validation import check_rows
 from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, SolverWarning
 from oddatom.explain import Explanation, as_frame_like, margin_by_atom, residual_by_feature
+from oddatom.features.scaling import Scaling
 from oddatom.learning.one_class import GAP_TOL, OneClassFit
 from oddatom.scores import SCORES
 
 # Rows coded at a time: enough to keep every thread busy, small enough to keep scoring's memory flat.
 CHUNK_ROWS = 16_384
-HUGE = 1e100
+HUGE, LARGEST = 1e100, 1e300  # sizes of a scaled row: squares overflow above the first, sums above the second
 
 
 class DictionaryDetector(
@@ -31,9 +31,29 @@ class DictionaryDetector(
 ):
     """Detector with `components_` (active atoms as unit rows), `coef_`, `offset_` and `scaling_`."""
 
+    _row_weights: ClassVar[tuple[str, ...]] = ("beta",)  # parameters that can trim an atom
+
     components_: np.ndarray
     coef_: np.ndarray
     offset_: float
+    scaling_: Scaling
+
+    def _scaled(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Scale new rows: Y, and Z = Y / size for work on squares, which overflow in rows with entries above HUGE.
+
+        `size` is a column, 1 for other rows, or None where all are. Rows above LARGEST have that size.
+        """
+        with np.errstate(over="ignore"):
+            Y = self.scaling_.apply(X)
+        if max(Y.max(), -Y.min()) <= HUGE:
+            return Y, Y, None
+        size = np.abs(Y).max(axis=1, keepdims=True)
+        too_large = size[:, 0] > LARGEST
+        if too_large.any():
+            Y[too_large] = LARGEST * _directions(self.scaling_, X[too_large])
+        size[too_large] = LARGEST
+        size[size <= HUGE] = 1.0
+        return Y, Y / size, size
 
     def _chunks(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray, Codes]]:
         """Scale and code new rows chunk by chunk, inside `threads`: which they are, the scaled rows, their codes.
@@ -44,12 +64,7 @@ class DictionaryDetector(
         gram = D @ D.T
         for start in range(0, X.shape[0], CHUNK_ROWS):
             rows = slice(start, min(start + CHUNK_ROWS, X.shape[0]))
-            Y = self.scaling_.apply(X[rows])
-            Z, size = Y, None
-            if max(Y.max(), -Y.min()) > HUGE:  # squares would overflow; codes grow with the row
-                size = np.abs(Y).max(axis=1, keepdims=True)
-                size[size <= HUGE] = 1.0
-                Z = Y / size
+            Y, Z, size = self._scaled(X[rows])
             if D.shape[0] == 0:
                 nothing = np.full((Z.shape[0], 1), -1, np.int32)
                 codes = Codes(nothing, np.zeros(nothing.shape), np.einsum("ij,ij->i", Z, Z))
@@ -159,37 +174,46 @@ class DictionaryDetector(
     def _n_features_out(self) -> int:
         return self.components_.shape[0]
 
-    def _warn(self, svm: OneClassFit, n_active: int) -> None:
-        """Say what is wrong with the last fit, if anything; called by `fit` itself."""
+    def _findings(self, svm: OneClassFit, n_active: int) -> Iterator[tuple[str, type[Warning]]]:
+        """Say what is wrong with the last fit, if anything; `fit` makes warnings of it."""
         name = type(self).__name__
         if n_active == 0:
-            warnings.warn(
-                f"{name} trimmed every atom: beta={self.beta} outweighs all rows of codes, and every score is 0. "
-                "Lower beta.",
+            weights = " and ".join(f"{weight}={getattr(self, weight)}" for weight in self._row_weights)
+            outweigh = "outweigh" if len(self._row_weights) > 1 else "outweighs"
+            yield (
+                f"{name} trimmed every atom: {weights} {outweigh} all rows of codes, and every score is 0. "
+                f"Lower {' or '.join(self._row_weights)}.",
                 AllAtomsTrimmedWarning,
-                stacklevel=3 + DEPTH,
             )
         elif svm.degenerate or self.nu_ > self.nu:
-            found = (
-                "every score is 0"
-                if svm.degenerate
-                else f"the plane of nu={self.nu_:.3g} is used instead, its offset set so that at most a share "
-                f"{self.nu} of the training rows lies outside"
-            )
-            warnings.warn(
+            found, larger_nu = "every score is 0", ""
+            if not svm.degenerate:
+                larger_nu = "a larger nu, "
+                found = (
+                    f"the plane of nu={self.nu_:.3g} is used instead, its offset set so that at most a share "
+                    f"{self.nu} of the training rows lies outside"
+                )
+            yield (
                 f"{name} found no margin at nu={self.nu}: the origin lies in the reduced hull of the codes and the "
-                f"exact one-class SVM is w = 0; {found}. It happens when columns are centred around zero. Try a "
-                "larger nu, another scaling (None keeps the columns' means), or data whose origin means something.",
+                f"exact one-class SVM is w = 0; {found}. It happens when columns are centred around zero. Try "
+                f"{larger_nu}another scaling (None keeps the columns' means), or data whose origin means something.",
                 DegenerateMarginWarning,
-                stacklevel=3 + DEPTH,
             )
         elif self.svm_solver == "exact" and svm.gap > GAP_TOL:
-            warnings.warn(
+            yield (
                 f"The one-class SVM ended with a duality gap of {svm.gap:.1e} instead of {GAP_TOL:.0e}. Look for "
                 "rows or columns of extreme size, and bring them to the size of the others.",
                 SolverWarning,
-                stacklevel=3 + DEPTH,
             )
+
+
+def _directions(scaling: Scaling, X: np.ndarray) -> np.ndarray:
+    """Return rows scaled, in units of their largest entry, where these overflow when they are just scaled."""
+    small = 2.0**-500  # an exact factor
+    with np.errstate(over="ignore"):
+        Y = scaling._replace(center=None if scaling.center is None else small * scaling.center).apply(small * X)
+    np.clip(Y, -np.finfo(np.float64).max, np.finfo(np.float64).max, out=Y)
+    return Y / np.abs(Y).max(axis=1, keepdims=True)
 
 
 def _to_csr(codes: Codes, n: int) -> scipy.sparse.csr_array:

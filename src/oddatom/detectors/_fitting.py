@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from oddatom._threads import threads
-from oddatom.detectors._base import DictionaryDetector
-from oddatom.detectors._callbacks import FitProgress, with_callbacks
+from oddatom.detectors._base import HUGE, DictionaryDetector
+from oddatom.detectors._callbacks import DEPTH, FitProgress, with_callbacks
 from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.exceptions import DegenerateMarginWarning
 from oddatom.features.scaling import SCALINGS, Scaling, fit_scaling
@@ -78,7 +78,8 @@ class LearnedDetector(DictionaryDetector):
         with old_model_on_error(self), threads(self.n_jobs):
             X = check_rows(self, X, reset=True)
             svm = self._fit(X, y)
-        self._warn(svm, self.components_.shape[0])
+        for finding, category in self._findings(svm, self.components_.shape[0]):
+            warnings.warn(finding, category, stacklevel=2 + DEPTH)
         return self
 
     def _fit(self, X: np.ndarray, y: Any) -> OneClassFit:
@@ -188,6 +189,11 @@ class LearnedDetector(DictionaryDetector):
         self.train_coef_ = model.svm.w.copy()
         self.train_offset_ = model.svm.rho
         self.train_decision_ = self.train_codes_ @ self.train_coef_ - self.train_offset_
+
+    def _batch_rows(self, X: np.ndarray) -> np.ndarray:
+        """Scaled rows for a batch algorithm; larger ones have size HUGE, which leaves the sign of w·x − rho alone."""
+        _, Z, size = self._scaled(X)
+        return Z if size is None else Z * np.minimum(size, HUGE)
 
     def _batch_labels(self, codes: Any, algorithm: str) -> np.ndarray:
         """Labels of a batch's codes under the SVM of the last sweep, as the paper's batch algorithms give them."""

@@ -181,6 +181,6 @@ class DLOCSVM(LearnedDetector):
         X = check_rows(self, X, reset=False)
         penalty = make_penalty(self.penalty, float(self.beta), float(self.epsilon))
         with threads(self.n_jobs):
-            group = ShardGroup([LocalShard(self.scaling_.apply(X))])
+            group = ShardGroup([LocalShard(self._batch_rows(X))])
             codes = trim_batch(group, self.dictionary_, self.n_nonzero_, penalty)
         return self._batch_labels(codes, "Algorithm 3")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from oddatom._threads import threads
 from oddatom.coding import analysis_codes
 from oddatom.detectors._base import CHUNK_ROWS
-from oddatom.detectors._callbacks import DEPTH
 from oddatom.detectors._fitting import LearnedDetector
 from oddatom.detectors._validation import check_rows
 from oddatom.exceptions import SolverWarning
@@ -51,10 +50,11 @@ class DPLOCSVM(LearnedDetector):
     n_nonzero : int or None, default=None
         Most non-zeros in a row's first code, which says what rows a pair is trained on. None means the square root of
         the number of features, rounded.
-    beta : float, default=0.05
+    beta : float, default=0.1
         Weight of the row penalty, at least 0. It does not depend on the scale of the data.
-    gamma : float, default=0.05
-        Weight of the l1 penalty of the codes, at least 0.
+    gamma : float or None, default=None
+        Weight of the l1 penalty of the codes, at least 0. None means 1 / sqrt(n_samples): an l1 norm over n rows grows
+        with the root of n beside the other terms.
     penalty : {"l21", "l20", "l2eps"}, default="l21"
         Row penalty phi: the norm, its support, or the norm clipped at `epsilon`.
     epsilon : float, default=0.1
@@ -80,7 +80,8 @@ class DPLOCSVM(LearnedDetector):
     svm_solver : {"exact", "libsvm"}, default="exact"
         "libsvm" stops early, as the published program does, and then depends on the order of the rows.
     scaling : {None, "standard", "robust"}, default=None
-        Scaling of the columns before the division by the Frobenius norm.
+        Scaling of the columns before the division by the Frobenius norm. "standard" centres them at their means, and
+        linear codes then have no margin at any nu: take another, or representation="omp".
     track : {None, "atoms"}, default=None
         "atoms" records the Lagrangian after every half-step in `history_.lagrangian` (slow).
     random_state : int, RandomState instance or None, default=None
@@ -102,6 +103,8 @@ class DPLOCSVM(LearnedDetector):
         `decision_function = score_samples - offset_`.
     representation_ : str
         The `representation` that `coef_` belongs to.
+    gamma_ : float
+        Weight of the l1 penalty that was used.
     nu_ : float
         The nu of `coef_`: `nu`, or larger where the exact SVM has no margin at `nu` (a warning says so).
     dual_coef_ : ndarray of shape (n_samples,)
@@ -139,15 +142,16 @@ class DPLOCSVM(LearnedDetector):
     """
 
     _Shard = PairShard
+    _row_weights = ("beta", "gamma")
     _parameter_constraints: ClassVar[dict] = {
         **LearnedDetector._parameter_constraints,
-        "gamma": [Interval(Real, 0, None, closed="left")],
+        "gamma": [Interval(Real, 0, None, closed="left"), None],
         "representation": [StrOptions(set(REPRESENTATIONS))],
         "pair_solver": [StrOptions(set(PAIR_SOLVERS))],
     }
     _advice: ClassVar[dict[str, str]] = {
         **LearnedDetector._advice,
-        "gamma": "It is the weight of the l1 penalty; 0 switches that penalty off.",
+        "gamma": "It is the weight of the l1 penalty; None suits the number of rows, 0 switches that penalty off.",
     }
 
     def __init__(
@@ -155,8 +159,8 @@ class DPLOCSVM(LearnedDetector):
         n_atoms: int | None = None,
         n_nonzero: int | None = None,
         *,
-        beta: float = 0.05,
-        gamma: float = 0.05,
+        beta: float = 0.1,
+        gamma: float | None = None,
         penalty: str = "l21",
         epsilon: float = 0.1,
         nu: float = 0.1,
@@ -201,7 +205,7 @@ class DPLOCSVM(LearnedDetector):
                 "The 'penalty' parameter of DPLOCSVM must be 'l21' where pair_solver='gradient', which is the paper's "
                 f"scheme for that penalty. Got {self.penalty!r} instead; use pair_solver='exact'."
             )
-        common["gamma"] = float(self.gamma)
+        common["gamma"] = None if self.gamma is None else float(self.gamma)
         return DPL(pair_solver=self.pair_solver, representation=self.representation, **common)
 
     def _own_attributes(self, model: Model, active: np.ndarray) -> dict[str, Any]:
@@ -209,17 +213,17 @@ class DPLOCSVM(LearnedDetector):
             "analysis_dictionary_": model.P.copy(),
             "analysis_components_": model.P[active],
             "representation_": self.representation,
+            "gamma_": float(np.linalg.norm(model.alpha)) if self.gamma is None else self.gamma,
         }
 
-    def _warn(self, svm: OneClassFit, n_active: int) -> None:
-        super()._warn(svm, n_active)
+    def _findings(self, svm: OneClassFit, n_active: int) -> Iterator[tuple[str, type[Warning]]]:
+        yield from super()._findings(svm, n_active)
         worst = float(self.history_["kkt"].max())
-        if worst > KKT_TOL:
-            warnings.warn(
+        if self.pair_solver == "exact" and worst > KKT_TOL:
+            yield (
                 f"A pair's problem was solved to a residual of {worst:.1e} instead of {KKT_TOL:.0e}. Look for rows or "
                 "columns of extreme size, and bring them to the size of the others.",
                 SolverWarning,
-                stacklevel=3 + DEPTH,
             )
 
     @property
@@ -264,9 +268,10 @@ class DPLOCSVM(LearnedDetector):
         check_is_fitted(self)
         if self.representation_ == "omp":
             return super().explain(X)
-        rows = check_rows(self, X, reset=False)
-        with np.errstate(over="ignore"):
-            return as_frame_like(margin_by_feature(self.scaling_.apply(rows), self._plane), X)
+        checked = check_rows(self, X, reset=False)
+        with threads(self.n_jobs), np.errstate(over="ignore"):
+            shares = margin_by_feature(self._scaled(checked)[0], self._plane)
+        return as_frame_like(shares, X)
 
     def transform(self, X: Any) -> Any:
         """Return the codes of the rows on the active atoms.
@@ -284,7 +289,11 @@ class DPLOCSVM(LearnedDetector):
         with threads(self.n_jobs):
             for start in range(0, X.shape[0], CHUNK_ROWS):
                 rows = slice(start, start + CHUNK_ROWS)
-                codes[rows] = analysis_codes(self.scaling_.apply(X[rows]), self.analysis_components_)
+                _, Z, size = self._scaled(X[rows])
+                codes[rows] = analysis_codes(Z, self.analysis_components_)
+                if size is not None:
+                    with np.errstate(over="ignore"):
+                        codes[rows] *= size
         return codes
 
     def detect_batch(self, X: Any, *, tol: float = 1e-8) -> np.ndarray:
@@ -312,6 +321,6 @@ class DPLOCSVM(LearnedDetector):
             )
         X = check_rows(self, X, reset=False)
         with threads(self.n_jobs):
-            group = ShardGroup([PairShard(self.scaling_.apply(X))])
+            group = ShardGroup([PairShard(self._batch_rows(X))])
             codes = trim_pairs(group, self.dictionary_, self.analysis_dictionary_, self.n_nonzero_, float(tol))
         return self._batch_labels(codes, "the appendix's algorithm")

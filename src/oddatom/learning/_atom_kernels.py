@@ -62,7 +62,7 @@ def _bounded(frob2: float, d: Vector, a: Vector, theta: float, gamma: float, dou
 
 
 @_kernel
-def _cholesky(M: Matrix) -> tuple[Any, bool]:
+def cholesky(M: Matrix) -> tuple[Any, bool]:
     """Return M's Cholesky factor and whether it exists."""
     try:
         return np.linalg.cholesky(M), True
@@ -97,7 +97,7 @@ def _newton(A: Matrix, g: Vector, d: Vector, a: Vector, theta: float, gamma: flo
         for k in range(m):
             M[i, k] = left * d[k] + right * a[k] - A[i, k]
         M[i, i] += mu * (1.0 + SHIFT)
-    L, found = _cholesky(M)
+    L, found = cholesky(M)
     if not found:
         return d, np.inf
     L = np.ascontiguousarray(L)

@@ -38,6 +38,7 @@ class Model:
     history: History = field(default_factory=History)
     P: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))  # analysis dictionary, of pair learners
     alpha: np.ndarray = field(default_factory=lambda: np.empty(0))  # weights of ‖x^i‖₁, of pair learners
+    bases: dict[int, Any] = field(default_factory=dict)  # of the atoms' rows, which never change; of pair learners
     measures: dict[str, float] = field(default_factory=dict)  # what else the history records of a sweep
 
 

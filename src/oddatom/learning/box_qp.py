@@ -1,4 +1,4 @@
-"""A primal-dual interior point for the ℓ1 part of Theorem 2, on rows held in memory.
+"""The ℓ1 part of Theorem 2 on rows held in memory: a primal-dual interior point on the rows that matter.
 
     min_q  ½‖q − b‖² + ‖Uq‖₁      =      max_τ  ½‖b‖² − ½‖b − Uᵀτ‖²,   |τ_j| ≤ 1
 
@@ -17,9 +17,13 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from oddatom.learning._atom_kernels import cholesky
 from oddatom.shards._blas import add_gram
 
 MAX_STEPS = 100
+MORE = 16  # rows solved at first, besides one per column of U
+WHOLE = 0.7  # solve all rows rather than more than this share
+ZERO = 1e-6  # rows of a guess below this share of the largest are zeros
 NARROW = 48  # below this many columns OpenBLAS's small dgemm beats its dsyrk
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 _SUMS: dict[str, Any] = {**_OPTIONS, "fastmath": {"contract", "nsz", "reassoc", "nnan"}}
@@ -151,7 +155,9 @@ def solve_box(dsyrk, U, b, tol):
             add_gram(dsyrk, buf, M, H, letters, sizes, factors)
         for i in range(n):
             H[i, i] += 1.0
-        L = np.linalg.cholesky(H)  # reads the lower triangle alone
+        L, exists = cholesky(H)  # reads the lower triangle alone
+        if not exists:  # weights have overflowed: the best iterate so far it is
+            break
         _newton(U, L, theta, rq, x, work, dq, dt)
         for j in range(M):  # complementarity targets of the predictor
             dzl[j] = 0.0
@@ -170,3 +176,105 @@ def solve_box(dsyrk, U, b, tol):
         for i in range(n):
             q[i] += step * dq[i]
     return best_q, best_tau, best_gap, steps
+
+
+@njit(**_SUMS)
+def _gap(U, b, q, tau, x, rest):
+    """x = Uq, rest = b − Uᵀτ − q; returns the duality gap ½‖rest‖² + Σ |x| − τ x."""
+    np.dot(U, q, x)
+    np.dot(U.T, tau, rest)
+    gap = 0.0
+    for i in range(q.size):
+        rest[i] = b[i] - rest[i] - q[i]
+        gap += 0.5 * rest[i] * rest[i]
+    for j in range(x.size):
+        gap += abs(x[j]) - tau[j] * x[j]
+    return gap
+
+
+@njit(**_OPTIONS)
+def _set_zeros(rows, q, band, tau):
+    """Take q to x = 0 on these rows: q ← q − rowsᵀτ with rows·q = 0, and that τ, brought within ±1, for them."""
+    n = rows.shape[0]
+    if n == 0 or n > q.size:
+        return
+    K = np.dot(rows, rows.T)
+    for i in range(n):
+        K[i, i] *= 1.0 + 1e-14  # repeated rows: any of their τ will do
+    part = np.dot(rows, q)
+    L, exists = cholesky(K)
+    if not exists:
+        return
+    _solve_factored(L, part)
+    for i in range(n):
+        part[i] = min(max(part[i], -1.0), 1.0)
+        tau[band[i]] = part[i]
+    q -= np.dot(rows.T, part)
+
+
+@njit(**_OPTIONS)
+def solve_rows(dsyrk, U, b, start, tol):
+    """Solve to a duality gap of `tol` from a first guess of q; returns (q, τ, gap, natural residual, rows solved).
+
+    At the solution few x = Uq are zero, and elsewhere τ is the sign of x. So the zeros and signs of the guess are
+    tried, which takes linear equations only; then the rows nearest zero are solved with the others' signs fixed, more
+    and more of them, in the end all. The duality gap over all rows decides, and every choice of rows depends on their
+    values, never on their order.
+    """
+    M, n = U.shape
+    x, size_of, tau = np.empty(M), np.empty(M), np.empty(M)
+    rest, fixed, q = np.empty(n), np.empty(n), np.empty(n)
+    band, rows = np.empty(M, np.int64), np.empty((M, n))
+    np.dot(U, start, x)
+    size, before, solved = 0, np.inf, 0
+    while True:
+        threshold = ZERO * np.max(np.abs(x))
+        if size > WHOLE * M:
+            threshold = np.inf
+        elif size > 0:
+            for j in range(M):
+                size_of[j] = abs(x[j])
+            threshold = np.partition(size_of, size - 1)[size - 1]
+        count = 0
+        for j in range(M):
+            if abs(x[j]) <= threshold:
+                band[count] = j
+                tau[j] = 0.0
+                for i in range(n):
+                    rows[count, i] = U[j, i]
+                count += 1
+            else:
+                tau[j] = np.sign(x[j])
+        np.dot(U.T, tau, fixed)
+        for i in range(n):
+            q[i] = b[i] - fixed[i]
+        if size == 0:
+            _set_zeros(rows[:count], q, band, tau)
+            gap = _gap(U, b, q, tau, size_of, rest)  # keep x: the guess may be better than what wrong signs give
+        else:
+            inner, part, _, _ = solve_box(dsyrk, rows[:count], q.copy(), tol)
+            q[:] = inner
+            for r in range(count):
+                tau[band[r]] = part[r]
+            solved += count
+            gap = _gap(U, b, q, tau, x, rest)
+        if gap <= 2.0 * tol or threshold == np.inf:
+            break
+        if size == 0:
+            size = n + MORE
+        else:
+            wrong = 0
+            for j in range(M):
+                if x[j] * tau[j] < 0.0:
+                    wrong += 1
+            size = max(2 * size, size + 3 * wrong) if gap > 0.1 * before else size
+            before = gap
+    natural = 0.0
+    if size == 0:
+        x[:] = size_of
+    for j in range(M):
+        y = x[j] + tau[j]
+        natural += (x[j] - np.sign(y) * max(abs(y) - 1.0, 0.0)) ** 2
+    for i in range(n):
+        natural += rest[i] * rest[i]
+    return q, tau, gap, np.sqrt(natural), solved

@@ -19,6 +19,7 @@ from oddatom.learning.pairs import RANK_TOL, Pair, PairSolution, exact_pair
 from oddatom.shards.base import ShardGroup
 
 PAIR_SOLVERS: dict[str, Callable[..., PairSolution]] = {"exact": exact_pair, "gradient": gradient_pair}
+CACHE = 2**24  # numbers: 128 MB
 REPRESENTATIONS = ("analysis", "omp")
 
 
@@ -26,7 +27,7 @@ REPRESENTATIONS = ("analysis", "omp")
 class DPL(Learner):
     """Dictionary pair learning: codes are linear in the rows."""
 
-    gamma: float = 0.1
+    gamma: float | None = None  # None: 1/√N
     pair_solver: str = "exact"
     representation: str = "analysis"
 
@@ -40,8 +41,9 @@ class DPL(Learner):
         active = counts > 0
         P[~active] = 0.0
         norms = np.sqrt(group.map_reduce("code_sums")[1])
-        alpha = self.gamma * counts / max(float(np.linalg.norm(counts)), 1.0)
         svm = fit_svm(group, active, self)
+        gamma = 1.0 / np.sqrt(group.map_reduce("svm_summary")[0]) if self.gamma is None else self.gamma
+        alpha = gamma * counts / max(float(np.linalg.norm(counts)), 1.0)
         return Model(D.copy(), active, counts, norms, svm, P=P, alpha=alpha, measures={"kkt": 0.0})
 
     def sweep(self, group: ShardGroup[Any], model: Model) -> np.ndarray:
@@ -50,25 +52,33 @@ class DPL(Learner):
         kappa = self.eta / (self.nu * group.map_reduce("svm_summary")[0]) * model.svm.w
         solve = PAIR_SOLVERS[self.pair_solver]
         flips = np.ones(D.shape[0])
-        trace: list[float] = []
+        room = CACHE // D[0].size ** 2  # bases to keep from sweep to sweep
+        trace = [lagrangian(group, model, self)] if self.track_atoms else []
+        worst = 0.0
+        for i in np.flatnonzero(model.active).tolist():
+            old = [D[i]]  # the atom that the shards' residual belongs to
 
-        def note() -> None:
-            if self.track_atoms:
+            def halfway(d: np.ndarray, i: int = i, old: list[np.ndarray] = old) -> None:
+                group.map_reduce("pair_commit", old[0], d, P[i])
+                old[0] = d
                 trace.append(lagrangian(group, model, self))
 
-        note()
-        worst = 0.0
-        for i in np.flatnonzero(model.active):
-            pair = Pair(int(i), D[i], float(kappa[i]), float(alpha[i]), self.penalty, int(model.counts[i]))
-            d, P[i], residual = solve(group, pair, note)
-            (square,) = group.map_reduce("pair_commit", d, P[i])
+            weights = float(kappa[i]), float(alpha[i])
+            known = model.bases.get(i), model.n_iter > 0
+            pair = Pair(i, D[i], *weights, self.penalty, int(model.counts[i]), *known)
+            d, P[i], residual, basis = solve(group, pair, halfway if self.track_atoms else None)
+            (square,) = group.map_reduce("pair_commit", old[0], d, P[i])
             model.norms[i] = np.sqrt(square)
             if P[i].any():
                 flips[i] = -1.0 if float(D[i] @ d) < 0.0 else 1.0
                 D[i] = d
+                if basis is not None and len(model.bases) < room:
+                    model.bases[i] = basis
             else:  # the row is trimmed for good; the atom stays as it was
                 model.active[i] = False
-            note()
+                model.bases.pop(i, None)
+            if self.track_atoms:
+                trace.append(lagrangian(group, model, self))
             worst = max(worst, residual)
         model.measures["kkt"] = worst
         if self.track_atoms:

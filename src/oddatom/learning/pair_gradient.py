@@ -21,36 +21,40 @@ STEPS = 200  # as in the published program
 
 
 def gradient_pair(
-    group: ShardGroup[Any], pair: Pair, halfway: Callable[[], None] = lambda: None, steps: int = STEPS
+    group: ShardGroup[Any], pair: Pair, halfway: Callable[[np.ndarray], None] | None = None, steps: int = STEPS
 ) -> PairSolution:
     """Take `steps` descent steps in d and ascent steps in τ₁ and τ₂; p comes from the last of them.
 
     The row is trimmed where τ₁ proves that x = 0 is best: ‖b − alpha Uᵀτ₁‖ ≤ beta, b = Uᵀ(R d + eta·w_i lam).
     """
-    i, old, kappa, alpha, penalty, _ = pair
+    i, old, kappa, alpha, penalty, _, basis, _ = pair
     assert isinstance(penalty, L21)
-    d, p = old, np.zeros(old.size)
-    (G,) = group.map_reduce("pair_open", i, old, old, kappa, True)
-    basis = make_basis(group, G)
-    if basis is not None:
-        (M,) = group.map_reduce("pair_cross", old)
-        b, _ = group.map_reduce("pair_targets", alpha)
-        constant = b - M @ old  # Uᵀ(eta·w_i lam)
-        (one,) = group.map_reduce("pair_ascend", np.zeros(b.size), 0.0)  # Uᵀτ₁
-        two = np.zeros(b.size)  # Uᵀτ₂
-        size, curvature = float(np.vdot(M, M)), alpha**2 + penalty.beta**2
-        for _ in range(steps):
-            v = M @ d + constant - alpha * one - penalty.beta * two
-            if size > 0.0:
-                d = d + (v @ M) / size
-                d = d / np.linalg.norm(d)
-            if curvature > 0.0:
-                (one,) = group.map_reduce("pair_ascend", v, alpha / curvature)
-                two = two + (penalty.beta / curvature) * v
-                two = two / max(1.0, float(np.linalg.norm(two)))
-        rest = M @ d + constant - alpha * one
-        if float(np.linalg.norm(rest)) > penalty.beta:
-            p = basis.analysis(rest - penalty.beta * two)
-    group.map_reduce("pair_open", i, old, d, kappa, False)
-    halfway()
-    return PairSolution(d, p, 0.0)
+    d, p, beta = old, np.zeros(old.size), penalty.beta
+    group.map("pair_open", i, old, old, kappa, alpha)
+    basis = basis or make_basis(group, pair, full=False)[0]
+    ((b, _, _),) = group.map_reduce("pair_basis", basis.T, alpha)
+    (M,) = group.map_reduce("pair_cross", old)  # UᵀR
+    constant = b - M @ old  # Uᵀ(eta·w_i lam)
+    (one,) = group.map_reduce("pair_ascend", np.zeros(b.size), 0.0)  # Uᵀτ₁
+    two = np.zeros(b.size)  # Uᵀτ₂
+    size, curvature = float(np.vdot(M, M)), alpha**2 + beta**2
+    for _ in range(steps):
+        v = M @ d + constant - alpha * one - beta * two
+        if size > 0.0:
+            d = d + (v @ M) / size
+            d = d / np.linalg.norm(d)
+        if curvature > 0.0:
+            (one,) = group.map_reduce("pair_ascend", v, alpha / curvature)
+            two = two + (beta / curvature) * v
+            two = two / max(1.0, float(np.linalg.norm(two)))
+    rest = M @ d + constant - alpha * one
+    residual = 0.0
+    if float(np.linalg.norm(rest)) > beta:
+        q = rest - beta * two
+        p = basis.T @ q
+        _, _, natural = group.map_reduce("pair_measure", q, alpha)
+        apart = beta * (two - q / max(float(np.linalg.norm(q)), 1e-300))
+        residual = float(np.sqrt(natural + apart @ apart) / np.linalg.norm(M @ d + constant))
+    if halfway is not None:
+        halfway(d)
+    return PairSolution(d, p, residual, basis)

@@ -18,13 +18,14 @@ everything and x̂ = soft(c, alpha).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
-from oddatom.learning.box_qp import solve_box
+from oddatom.learning.box_qp import solve_rows
 from oddatom.learning.penalties import Penalty
 from oddatom.shards._blas import DSYRK
 from oddatom.shards.base import ShardGroup
@@ -32,27 +33,26 @@ from oddatom.shards.base import ShardGroup
 GAP_TOL = 1e-13  # duality gap of the ℓ1 problem over ‖b‖²
 KKT_TOL = 1e-6  # its natural residual over ‖b‖
 RANK_TOL = 1e-12  # pivots of YᵀY below this share of the largest count as zero
-GOOD_PIVOT = 1e-7  # above, one Cholesky factor makes an orthonormal basis; below, a second is taken
-SMALL = 1500  # rows that are solved at once
+SMALL = 2048  # rows that are solved at once
+GOOD_PIVOT = 1e-5  # where the last pivot is above this share of the first, U is orthonormal to about 1e-11
+SAFE = 1e-140  # the square of a number between this and its inverse neither vanishes nor overflows
 TINY = 1e-6  # a solution shorter than this share of ‖b‖ is zero, as far as GAP_TOL can tell
 
 
 class Basis(NamedTuple):
-    """U = Y_Ω T has orthonormal columns; `W` spans the rows of Y_Ω, or is None where they span everything."""
+    """U = Y_Ω T has orthonormal columns, T in the span of Y_Ω's rows: p = Tq is the shortest with Y_Ω p = Uq.
+
+    Where the rows of Y_Ω are independent (`full`) every x is in its range: T is the pseudo-inverse, p = Tx.
+    """
 
     T: np.ndarray
-    W: np.ndarray | None
-
-    def analysis(self, q: np.ndarray) -> np.ndarray:
-        """Return the shortest p with Y_Ω p = Uq."""
-        p = self.T @ q
-        if self.W is None:
-            return p
-        return self.W @ np.linalg.lstsq(self.W, p, rcond=None)[0]
+    full: bool
 
 
 class Pair(NamedTuple):
-    """One pair to be updated: its number, atom, weights of the SVM and of ‖x‖₁, the row penalty, its number of rows."""
+    """One pair to be updated: its number, atom, weights of the SVM and of ‖x‖₁, the row penalty, its number of rows,
+    the basis of its rows where that is known already (the rows never change), and whether its codes are an update's.
+    """
 
     i: int
     d: np.ndarray
@@ -60,150 +60,142 @@ class Pair(NamedTuple):
     alpha: float
     penalty: Penalty
     n_rows: int
+    basis: Basis | None = None
+    warm: bool = False
 
 
 class PairSolution(NamedTuple):
-    """The new pair (p = 0: trimmed) and how exact p is: the natural residual relative to ‖b‖."""
+    """The new pair (p = 0: trimmed), how exact p is (natural residual relative to ‖b‖), and the basis of its rows."""
 
     d: np.ndarray
     p: np.ndarray
     residual: float
+    basis: Basis | None
 
 
-def exact_pair(group: ShardGroup[Any], pair: Pair, halfway: Callable[[], None] = lambda: None) -> PairSolution:
-    """Both half-steps, `halfway` called between them; the shards then hold the pair, its new atom and its old codes."""
+def exact_pair(group: ShardGroup[Any], pair: Pair, halfway: Callable[[np.ndarray], None] | None = None) -> PairSolution:
+    """Both half-steps; the shards then hold the pair, not yet committed. `halfway` is told of d before p is solved."""
     d = best_atom(group, pair.i, pair.d)
-    by_rows = pair.n_rows <= d.size
-    (G,) = group.map_reduce("pair_open", pair.i, pair.d, d, pair.kappa, not by_rows)
-    halfway()
-    t, p, residual = best_analysis(group, None if by_rows else G, d.size, pair)
+    bounds = group.map_reduce("pair_open", pair.i, pair.d, d, pair.kappa, pair.alpha)
+    if halfway is not None:
+        halfway(d)
+    # ‖x̂‖ is the least ‖Uᵀ(c − alpha τ)‖, |τ| ≤ 1, and at most ‖c‖ and ‖soft(c, alpha)‖: τ = 0 and τ = clip(c/alpha).
+    if pair.penalty.prox(sqrt(min(bounds))) == 0.0:
+        return PairSolution(d, np.zeros(d.size), 0.0, None)
+    q, residual, basis = best_analysis(group, pair)
+    t = _norm(q)
     norm = pair.penalty.prox(t)
-    return PairSolution(d, p * (norm / t) if norm > 0.0 else np.zeros(d.size), residual)
+    p = basis.T @ (q * (norm / t)) if norm > 0.0 else np.zeros(d.size)
+    return PairSolution(d, p, residual, basis)
 
 
 def best_atom(group: ShardGroup[Any], i: int, d: np.ndarray) -> np.ndarray:
     """The d half-step: Rᵀx normalised, or the old atom where that is zero."""
     (u,) = group.map_reduce("pair_direction", i, d)
-    top = float(np.abs(u).max())
-    if top == 0.0:
-        return d.copy()
-    u = u / top
-    return u / np.linalg.norm(u)
+    with np.errstate(over="ignore"):
+        size = _norm(u)
+    if not SAFE < size < 1.0 / SAFE:  # squares vanish or overflow
+        top = float(np.abs(u).max())
+        if top == 0.0:
+            return d.copy()
+        u = u / top
+        size = _norm(u)
+    return u / size
 
 
-def best_analysis(group: ShardGroup[Any], G: np.ndarray | None, m: int, pair: Pair) -> tuple[float, np.ndarray, float]:
-    """The p half-step less the row penalty, for the pair the shards hold: ‖x̂‖, p with Y_Ω p = x̂, residual.
+def best_analysis(group: ShardGroup[Any], pair: Pair) -> tuple[np.ndarray, float, Basis]:
+    """The p half-step less the row penalty, for the pair the shards hold: q with x̂ = Uq (full: q = x̂), its residual.
 
-    G = Y_ΩᵀY_Ω, or None where there are so few rows that they are looked at themselves.
+    Where the penalty will take it to zero, q = 0 may be returned at once.
     """
-    nothing = 0.0, np.zeros(m), 0.0
-    if G is None:
-        pieces = group.map("pair_rows")
-        Y, c = np.concatenate([Y for Y, _ in pieces]), np.concatenate([c for _, c in pieces])
-        found = _full_rank(Y, c, pair.alpha)
-        if found is not None:
-            return found
-        G = Y.T @ Y
-    basis = make_basis(group, G)
+    basis, targets = pair.basis, None
     if basis is None:
-        return nothing
-    b, soft = group.map_reduce("pair_targets", pair.alpha)
-    norm = float(np.linalg.norm(b))
-    # ‖x̂‖ is the least norm over all dual points; τ = 0 and τ = clip(c/alpha) are two of them, and prox is monotone.
-    if pair.penalty.prox(min(norm, float(np.linalg.norm(soft)))) == 0.0:
-        return nothing
-    q, residual = (b, 0.0) if pair.alpha == 0.0 else solve_l1(group, b, pair.alpha, pair.n_rows)
-    t = float(np.linalg.norm(q))
-    return (t, basis.analysis(q), residual) if t > TINY * norm else (0.0, np.zeros(m), residual)
+        basis, targets = make_basis(group, pair)
+    if basis.full:
+        c = np.concatenate([c for _, c in group.map("pair_rows")])
+        return np.sign(c) * np.maximum(np.abs(c) - pair.alpha, 0.0), 0.0, basis
+    if targets is None:
+        (targets,) = group.map_reduce("pair_basis", basis.T, pair.alpha)
+    b, soft, old = targets
+    norm = _norm(b)
+    if pair.penalty.prox(min(norm, _norm(soft))) == 0.0:  # as above, closer
+        return np.zeros(b.size), 0.0, basis
+    if pair.alpha * sqrt(pair.n_rows) <= 1e-16 * norm:  # alpha ‖x‖₁ is rounding
+        return b, 0.0, basis
+    q, residual = solve_l1(group, b, old if pair.warm else soft, pair.alpha, pair.n_rows)
+    return q if _norm(q) > TINY * norm else np.zeros(b.size), residual, basis
 
 
-def _full_rank(Y: np.ndarray, c: np.ndarray, alpha: float) -> tuple[float, np.ndarray, float] | None:
-    """Closed form where the rows are independent: x̂ = soft(c, alpha), p = Yᵀ(YYᵀ)⁻¹x̂."""
-    K = Y @ Y.T
-    factor, pivots, rank, _ = lapack.dpstrf(K, tol=RANK_TOL * float(np.diag(K).max(initial=0.0)), lower=1)
-    if rank < K.shape[0]:
-        return None
-    x = np.sign(c) * np.maximum(np.abs(c) - alpha, 0.0)
-    y = np.empty_like(x)
-    y[pivots - 1] = lapack.dpotrs(factor, x[pivots - 1], lower=1)[0]
-    return float(np.linalg.norm(x)), Y.T @ y, 0.0
+def make_basis(group: ShardGroup[Any], pair: Pair, full: bool = True) -> tuple[Basis, np.ndarray | None]:
+    """A basis of the range of the pair's rows Y_Ω, from a pivoted Cholesky factor of YᵀY, and what `pair_basis` gives.
 
-
-def make_basis(group: ShardGroup[Any], G: np.ndarray) -> Basis | None:
-    """An orthonormal basis U = Y_Ω T of the range from G = Y_ΩᵀY_Ω, kept by the shards; None where Y_Ω = 0.
-
-    A pivoted Cholesky factor gives the rank and T; where it is ill-conditioned, UᵀU is factored once more.
+    With `full`, independent rows are recognised, by a factor of YYᵀ.
     """
-    m = G.shape[0]
-    top = float(np.diag(G).max())
-    if top <= 0.0:
-        return None
-    factor, pivots, rank, _ = lapack.dpstrf(G, tol=RANK_TOL * top, lower=1)
-    order = pivots - 1
-    W = np.zeros((m, rank))
-    W[order] = np.tril(factor)[:, :rank]
+    m = pair.d.size
+    if full and pair.n_rows <= m:
+        Y = np.concatenate([Y for Y, _ in group.map("pair_rows")])
+        if _pivoted_cholesky(Y @ Y.T)[2] == pair.n_rows:
+            Q, R = np.linalg.qr(Y.T)
+            return Basis(np.linalg.solve(R, Q.T).T, True), None
+    (G,) = group.map_reduce("pair_gram")
+    L, order, rank = _pivoted_cholesky(G)
     T = np.zeros((m, rank))
-    T[order[:rank]] = np.tril(lapack.dtrtri(factor[:rank, :rank], lower=1)[0]).T
-    (UU,) = group.map_reduce("pair_basis", T)
-    if factor[rank - 1, rank - 1] ** 2 < GOOD_PIVOT * top:
-        again = np.linalg.cholesky(UU)
-        T = np.ascontiguousarray(T @ np.linalg.inv(again).T)
-        group.map_reduce("pair_basis", T)
-    return Basis(T, W if rank < m else None)
+    if rank == m:
+        T[order] = np.tril(lapack.dtrtri(L, lower=1)[0]).T
+    else:
+        W = np.zeros((m, rank))  # YᵀY = WWᵀ
+        W[order] = L[:, :rank]
+        T[:] = np.linalg.solve(W.T @ W, W.T).T
+    (targets,) = group.map_reduce("pair_basis", T, pair.alpha)
+    if rank > 0 and L[rank - 1, rank - 1] ** 2 < GOOD_PIVOT * L[0, 0] ** 2:  # rounding has bent U: straighten it
+        (UU,) = group.map_reduce("pair_basis_gram")
+        T = np.ascontiguousarray(np.linalg.solve(np.linalg.cholesky(UU), T.T).T)
+        (targets,) = group.map_reduce("pair_basis", T, pair.alpha)
+    return Basis(T, False), targets
 
 
-def solve_l1(group: ShardGroup[Any], b: np.ndarray, alpha: float, n_rows: int) -> tuple[np.ndarray, float]:
-    """Minimise ½‖q − b‖² + alpha ‖Uq‖₁; return q and its natural residual, relative to ‖b‖. The shards keep τ.
+def _pivoted_cholesky(G: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """L, order and rank with G[order][:, order] = LLᵀ; pivots below RANK_TOL of the largest count as zero."""
+    L, pivots, rank, _ = lapack.dpstrf(G, tol=RANK_TOL * float(np.diag(G).max()), lower=1)
+    return np.tril(L), pivots - 1, int(rank) if G.any() else 0
 
-    Up to SMALL rows are solved at once. Of more, those nearest x = 0 are, the others' signs fixed; the duality gap over
-    all rows decides whether that was enough, and if not more rows are taken, in the end all.
+
+def solve_l1(
+    group: ShardGroup[Any], b: np.ndarray, start: np.ndarray, alpha: float, n_rows: int
+) -> tuple[np.ndarray, float]:
+    """Minimise ½‖q − b‖² + alpha ‖Uq‖₁ from a first guess; return q and its natural residual, relative to ‖b‖.
+
+    Up to SMALL rows are solved at once. Of more, those with x = Uq nearest zero at the guess are, the others' signs
+    fixed; the duality gap over all rows decides whether that was enough, and if not more rows are taken, in the end
+    all. The shards keep τ.
     """
-    norm = float(np.linalg.norm(b))
-    q, threshold = (b, np.inf) if n_rows <= SMALL else _smooth_newton(group, b, alpha, n_rows)
-    while True:
-        pieces, sums = zip(*group.map("pair_band", q, threshold), strict=True)
-        U, fixed = (pieces[0] if len(pieces) == 1 else np.concatenate(pieces)), np.sum(sums, axis=0)
-        scale = alpha / norm
-        inner, tau, _, _ = solve_box(DSYRK, np.ascontiguousarray(U), b / alpha - fixed, GAP_TOL / scale**2)
-        group.scatter("pair_set_band", np.split(tau, np.cumsum([len(piece) for piece in pieces])[:-1]))
-        q = alpha * inner
+    norm = _norm(b)
+    goal = GAP_TOL * norm**2
+    q, size = start, SMALL // 2
+    while size <= n_rows // 2:
+        nearest = np.concatenate(group.map("pair_nearest", q, size))
+        pieces, sums = zip(*group.map("pair_band", np.partition(nearest, size - 1)[size - 1]), strict=True)
+        U, fixed = np.concatenate(pieces), np.sum(sums, axis=0)
+        q, tau, _, _, _ = solve_rows(DSYRK, U, b / alpha - fixed, q / alpha, goal / alpha**2)
+        q = alpha * q
+        group.scatter("pair_set_band", _cut(tau, pieces))
         total, slack, natural = group.map_reduce("pair_measure", q, alpha)
         apart = b - alpha * total - q
-        gap = 0.5 * float(apart @ apart) + alpha * slack
-        residual = float(np.sqrt(natural + apart @ apart)) / norm
-        if gap <= 10.0 * GAP_TOL * norm**2 or threshold == np.inf:
-            return q, residual
-        threshold = 4.0 * threshold if len(U) < n_rows // 4 else np.inf
+        miss = float(apart @ apart)
+        if 0.5 * miss + alpha * slack <= 4.0 * goal:
+            return q, sqrt(natural + miss) / norm
+        size *= 3
+    everything = group.map("pair_all")
+    U = everything[0] if len(everything) == 1 else np.concatenate(everything)
+    q, tau, _, residual, _ = solve_rows(DSYRK, U, b / alpha, q / alpha, goal / alpha**2)
+    group.scatter("pair_set_all", _cut(tau, everything))
+    return alpha * q, alpha * residual / norm
 
 
-def _smooth_newton(group: ShardGroup[Any], b: np.ndarray, alpha: float, n_rows: int) -> tuple[np.ndarray, float]:
-    """Newton's method on ½‖q − b‖² + alpha Σ huber(Uq), rounded less and less, until few rows are near zero.
-
-    Returns q and a threshold that contains these rows.
-    """
-    size = max(SMALL // 2, 4 * b.size)
-    eps = float(np.linalg.norm(b)) / np.sqrt(n_rows)
-    q = b
-    identity = np.eye(b.size)
-    while True:
-        grad, H = group.map_reduce("pair_smooth", q, eps)
-        for _ in range(20):
-            g = q - b + alpha * grad[:-2]
-            if float(g @ g) <= 1e-6 * float(q @ q):
-                break
-            step = -np.linalg.solve(identity + (alpha / eps) * H, g)
-            value, slope, length = _smooth_value(q, b, alpha, grad), float(g @ step), 1.0
-            while True:
-                trial = q + length * step
-                grad, H = group.map_reduce("pair_smooth", trial, eps)
-                if _smooth_value(trial, b, alpha, grad) <= value + 1e-4 * length * slope or length < 1e-3:
-                    break
-                length *= 0.5
-            q = trial
-        if grad[-1] <= size or eps <= 1e-9 * float(np.linalg.norm(b)):
-            return q, 2.0 * eps
-        eps *= 0.25
+def _cut(values: np.ndarray, pieces: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Cut an array over the rows of all pieces into one array per piece."""
+    return [values] if len(pieces) == 1 else np.split(values, np.cumsum([len(piece) for piece in pieces])[:-1])
 
 
-def _smooth_value(q: np.ndarray, b: np.ndarray, alpha: float, sums: np.ndarray) -> float:
-    return 0.5 * float(q @ q) - float(q @ b) + alpha * float(sums[-2])
+def _norm(v: np.ndarray) -> float:
+    return sqrt(float(v @ v))

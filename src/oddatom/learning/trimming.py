@@ -32,4 +32,4 @@ def trim_pairs(group: ShardGroup[Any], D: np.ndarray, P: np.ndarray, s: int, tol
     group.map("encode", D, s)
     (squares,) = group.map_reduce("analysis_squares", P)
     codes = scipy.sparse.vstack(group.map("codes"), format="csr")
-    return codes @ scipy.sparse.diags_array((np.sqrt(squares) >= tol).astype(float))
+    return codes @ scipy.sparse.diags_array((np.sqrt(np.maximum(squares, 0.0)) >= tol).astype(float))

@@ -47,10 +47,10 @@ def _linear_row(x, center, spread, scale, v):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _huge_row(x, center, spread, scale, v):
-    """The same for a row so large that a term overflows: in units of its largest entry."""
+    """The same for a row so large that a term overflows: in units of the largest number in it."""
     size = 0.0
     for f in range(v.size):
-        size = max(size, abs(x[f]))
+        size = max(size, abs(x[f]), abs(center[f]))
     t = 0.0
     for f in range(v.size):
         t += ((x[f] / size - center[f] / size) / spread[f]) * v[f]

@@ -81,88 +81,91 @@ def direction(E, flat, pos, s, d, u, xx, k, parallel):
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def _turn_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, c, rows):
-    """E ← E + x (old − new); c = R new + kappa·a; the rows of Y, side by side."""
+def _target_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, alpha, c, rows, sums):
+    """c = R new + kappa·a, R = E + x old; the rows of Y side by side; ‖c‖² and ‖soft(c, alpha)‖² in `sums`."""
     m = E.shape[1]
+    square, soft, overlap = 0.0, 0.0, 0.0
+    for f in range(m):
+        overlap += old[f] * new[f]
     for r in range(lo, hi):
         p = pos[r]
         j = p // s
         x = flat[p]
         t = 0.0
         for f in range(m):
-            e = E[j, f] + x * (old[f] - new[f])
-            E[j, f] = e
-            t += e * new[f]
+            t += E[j, f] * new[f]
             rows[r, f] = Y[j, f]
-        c[r] = t + x + kappa * a[j]
+        t += x * overlap + kappa * a[j]
+        c[r] = t
+        square += t * t
+        soft += max(abs(t) - alpha, 0.0) ** 2
+    sums[0] = square
+    sums[1] = soft
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def turn(dsyrk, E, Y, flat, a, pos, s, old, new, kappa, gram, c, rows, G, k, parallel):
-    """Replace atom `old` by `new` with its codes as they are; with `gram`, YᵀY of the atom's rows in G[0]."""
+def target(E, Y, flat, a, pos, s, old, new, kappa, alpha, c, rows, sums, k, parallel):
+    """The pair's rows of Y and its target c for the atom `new`; its norms in sums[0], a slice per chunk."""
     n = pos.size
     if parallel:
         for q in prange(k):
             lo, hi = n * q // k, n * (q + 1) // k
-            _turn_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, c, rows)
-            if gram:
-                _gram_rows(dsyrk, rows, lo, hi, G[q])
+            _target_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, alpha, c, rows, sums[q])
     else:
         for q in range(k):
             lo, hi = n * q // k, n * (q + 1) // k
-            _turn_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, c, rows)
-            if gram:
-                _gram_rows(dsyrk, rows, lo, hi, G[q])
-    if gram:
-        _add_slices(G, k)
+            _target_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, alpha, c, rows, sums[q])
+    for q in range(1, k):
+        sums[0, 0] += sums[q, 0]
+        sums[0, 1] += sums[q, 1]
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def basis(dsyrk, rows, T, U, G, k, parallel):
-    """U = rows T and UᵀU in G[0]."""
+def gram(dsyrk, rows, G, k, parallel):
+    """rowsᵀ rows in G[0]; a slice per chunk."""
     n = rows.shape[0]
     if parallel:
         for q in prange(k):
-            lo, hi = n * q // k, n * (q + 1) // k
-            np.dot(rows[lo:hi], T, U[lo:hi])
-            _gram_rows(dsyrk, U, lo, hi, G[q])
+            _gram_rows(dsyrk, rows, n * q // k, n * (q + 1) // k, G[q])
     else:
         for q in range(k):
-            lo, hi = n * q // k, n * (q + 1) // k
-            np.dot(rows[lo:hi], T, U[lo:hi])
-            _gram_rows(dsyrk, U, lo, hi, G[q])
+            _gram_rows(dsyrk, rows, n * q // k, n * (q + 1) // k, G[q])
     _add_slices(G, k)
 
 
 @njit(cache=True, nogil=True)
-def _targets_rows(U, c, alpha, lo, hi, out):
-    """out[0] = Uᵀc and out[1] = Uᵀ soft(c, alpha)."""
-    for f in range(U.shape[1]):
-        out[0, f] = 0.0
-        out[1, f] = 0.0
-    for r in range(lo, hi):
-        t = np.sign(c[r]) * max(abs(c[r]) - alpha, 0.0)
-        for f in range(U.shape[1]):
-            out[0, f] += c[r] * U[r, f]
-        if t != 0.0:
-            for f in range(U.shape[1]):
-                out[1, f] += t * U[r, f]
+def _basis_rows(rows, T, U, c, flat, pos, alpha, lo, hi, out):
+    """U = rows T; Uᵀc, Uᵀ soft(c, alpha) and Uᵀx in `out`."""
+    r = U.shape[1]
+    np.dot(rows[lo:hi], T, U[lo:hi])
+    for f in range(r):
+        for q in range(3):
+            out[q, f] = 0.0
+    for j in range(lo, hi):
+        x = flat[pos[j]]
+        for f in range(r):
+            out[0, f] += c[j] * U[j, f]
+            out[2, f] += x * U[j, f]
+        if abs(c[j]) > alpha:
+            t = c[j] - np.sign(c[j]) * alpha
+            for f in range(r):
+                out[1, f] += t * U[j, f]
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def targets(U, c, alpha, out, k, parallel):
-    """Uᵀc and Uᵀ soft(c, alpha) in out[0]; a slice per chunk."""
+def basis(rows, T, U, c, flat, pos, alpha, out, k, parallel):
+    """U = rows T, and Uᵀc, Uᵀ soft(c, alpha) and Uᵀx in out[0]; a slice per chunk."""
     n = c.size
     if parallel:
         for q in prange(k):
-            _targets_rows(U, c, alpha, n * q // k, n * (q + 1) // k, out[q])
+            _basis_rows(rows, T, U, c, flat, pos, alpha, n * q // k, n * (q + 1) // k, out[q])
     else:
         for q in range(k):
-            _targets_rows(U, c, alpha, n * q // k, n * (q + 1) // k, out[q])
+            _basis_rows(rows, T, U, c, flat, pos, alpha, n * q // k, n * (q + 1) // k, out[q])
     for q in range(1, k):
-        for f in range(U.shape[1]):
-            out[0, 0, f] += out[q, 0, f]
-            out[0, 1, f] += out[q, 1, f]
+        for i in range(3):
+            for f in range(U.shape[1]):
+                out[0, i, f] += out[q, i, f]
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
@@ -174,66 +177,17 @@ def _dot(row, q):
 
 
 @njit(cache=True, nogil=True)
-def _smooth_rows(dsyrk, U, q, eps, lo, hi, grad, H):
-    """grad = [Uᵀt, Σ huber(x), number of |x| < eps] with t = clip(x/eps, −1, 1), x = Uq; H the Gram of those rows."""
-    r = U.shape[1]
-    for f in range(r + 2):
-        grad[f] = 0.0
-    H[:] = 0.0
-    block = max(BLOCK // r, 64)
-    buf = np.empty((block, r))
-    tmp = np.empty((r, r))
-    letters, sizes, factors = np.empty(2, np.uint8), np.empty(2, np.int32), np.empty(1)
-    held = 0
-    for j in range(lo, hi):
-        x = _dot(U[j], q)
-        t = min(max(x / eps, -1.0), 1.0)
-        for f in range(r):
-            grad[f] += t * U[j, f]
-        grad[r] += t * x - 0.5 * eps * t * t
-        if abs(x) < eps:
-            grad[r + 1] += 1.0
-            for f in range(r):
-                buf[held, f] = U[j, f]
-            held += 1
-        if held == block or (j == hi - 1 and held > 0):
-            if r < NARROW:
-                np.dot(buf[:held].T, buf[:held], tmp)
-                H += tmp
-            else:
-                add_gram(dsyrk, buf, held, H, letters, sizes, factors)
-            held = 0
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def smooth(dsyrk, U, q, eps, grad, H, k, parallel):
-    """The sums of the smoothed ℓ1 norm in grad[0] and H[0]; a slice per chunk."""
-    n = U.shape[0]
-    if parallel:
-        for c in prange(k):
-            _smooth_rows(dsyrk, U, q, eps, n * c // k, n * (c + 1) // k, grad[c], H[c])
-    else:
-        for c in range(k):
-            _smooth_rows(dsyrk, U, q, eps, n * c // k, n * (c + 1) // k, grad[c], H[c])
-    for c in range(1, k):
-        for f in range(grad.shape[1]):
-            grad[0, f] += grad[c, f]
-    _add_slices(H, k)
-
-
-@njit(cache=True, nogil=True)
-def split_band(U, q, threshold, tau, band, fixed):
-    """List the rows with |x| ≤ threshold, x = Uq; elsewhere τ = sign(x), and Uᵀτ of those in `fixed`."""
+def split_band(U, x, threshold, tau, band, fixed):
+    """List the rows with |x| ≤ threshold; elsewhere τ = sign(x), and Uᵀτ of those in `fixed`; returns their number."""
     fixed[:] = 0.0
     n = 0
     for j in range(U.shape[0]):
-        x = _dot(U[j], q)
-        if abs(x) <= threshold:
+        if abs(x[j]) <= threshold:
             band[n] = j
             n += 1
         else:
-            tau[j] = np.sign(x)
-            for f in range(q.size):
+            tau[j] = np.sign(x[j])
+            for f in range(fixed.size):
                 fixed[f] += tau[j] * U[j, f]
     return n
 
@@ -266,8 +220,8 @@ def ascend(U, v, step, tau, out):
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def _commit_rows(E, flat, pos, s, lo, hi, rows, p, d):
-    """x ← Y_Ω p, E ← E − (x_new − x) d; returns ‖x_new‖²."""
+def _commit_rows(E, flat, pos, s, lo, hi, rows, p, old, new):
+    """E ← E + x old − x_new new with x_new = Y_Ω p; returns ‖x_new‖²."""
     m = E.shape[1]
     xx = 0.0
     for r in range(lo, hi):
@@ -275,24 +229,24 @@ def _commit_rows(E, flat, pos, s, lo, hi, rows, p, d):
         t = 0.0
         for f in range(m):
             t += rows[r, f] * p[f]
-        change = flat[pos[r]] - t
+        x = flat[pos[r]]
         for f in range(m):
-            E[j, f] += change * d[f]
+            E[j, f] += x * old[f] - t * new[f]
         flat[pos[r]] = t
         xx += t * t
     return xx
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def commit(E, flat, pos, s, rows, p, d, xx, k, parallel):
+def commit(E, flat, pos, s, rows, p, old, new, xx, k, parallel):
     """Write one pair's new row of codes, in k chunks; ‖x‖² in xx[0]."""
     n = pos.size
     if parallel:
         for c in prange(k):
-            xx[c] = _commit_rows(E, flat, pos, s, n * c // k, n * (c + 1) // k, rows, p, d)
+            xx[c] = _commit_rows(E, flat, pos, s, n * c // k, n * (c + 1) // k, rows, p, old, new)
     else:
         for c in range(k):
-            xx[c] = _commit_rows(E, flat, pos, s, n * c // k, n * (c + 1) // k, rows, p, d)
+            xx[c] = _commit_rows(E, flat, pos, s, n * c // k, n * (c + 1) // k, rows, p, old, new)
     for c in range(1, k):
         xx[0] += xx[c]
 

@@ -13,7 +13,7 @@ from oddatom.shards.local import LocalShard
 
 
 class PairShard(LocalShard):
-    """A `LocalShard` that can also turn an atom, solve for its analysis atom in a basis U of its rows, and commit it.
+    """A `LocalShard` that can also solve for the analysis atom of a pair in a basis U of its rows, and commit the pair.
 
     Between `pair_open` and `pair_commit` it holds one pair: its rows of Y, the target c and, after `pair_basis`,
     U = Y_Ω T and the multipliers τ of ‖Uq‖₁.
@@ -47,68 +47,78 @@ class PairShard(LocalShard):
         plan.run(k.direction, self.E, self.values.ravel(), pos, self.values.shape[1], d, u, xx)
         return (u[0],)
 
-    def pair_open(self, i: int, old: np.ndarray, new: np.ndarray, kappa: float, gram: bool) -> tuple[np.ndarray]:
-        """Turn atom i from `old` to `new`, its codes as they are; take up its rows and c = R d + kappa·a.
+    def pair_open(self, i: int, old: np.ndarray, new: np.ndarray, kappa: float, alpha: float) -> tuple[float, float]:
+        """Take up the rows of atom i, now `old`, and c = R d + kappa·a for d = `new`.
 
-        With `gram`, return YᵀY of its rows.
+        Returns ‖c‖² and ‖soft(c, alpha)‖².
         """
-        pos, m, s = self._rows_of(i), new.size, self.values.shape[1]
+        pos, m = self._rows_of(i), new.size
         n = pos.size
-        if self._room is None:
+        if self._room is None or self._room[2].size < n:
             most = int(np.diff(self._ptr).max())
             self._room = np.empty(most * m), np.empty(most * m), np.empty(most), np.empty(most)
         self._pair_pos, self._pair_c = pos, self._room[2][:n]
         self._pair_Y = self._room[0][: n * m].reshape(n, m)
-        plan = split(n, 5 + m + gram * m * m / 25, rows_per_chunk=2 * m)
-        G = np.empty((plan.k, m, m)) if gram else np.empty((1, 0, 0))
-        codes = self.values.ravel(), self.multipliers, pos, s
-        plan.run(k.turn, DSYRK, self.E, self.Y, *codes, old, new, kappa, gram, self._pair_c, self._pair_Y, G)
-        return (G[0],)
+        plan = split(n, 5 + m)
+        codes = self.values.ravel(), self.multipliers, pos, self.values.shape[1]
+        sums = np.empty((plan.k, 2))
+        plan.run(k.target, self.E, self.Y, *codes, old, new, kappa, alpha, self._pair_c, self._pair_Y, sums)
+        return float(sums[0, 0]), float(sums[0, 1])
 
     def pair_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the pair's rows of Y and c themselves."""
         return self._pair_Y, self._pair_c
 
-    def pair_basis(self, T: np.ndarray) -> tuple[np.ndarray]:
-        """Compute and keep U = Y_Ω T; return UᵀU."""
+    def pair_gram(self) -> tuple[np.ndarray]:
+        """Return YᵀY of the pair's rows."""
+        return (self._gram(self._pair_Y),)
+
+    def pair_basis(self, T: np.ndarray, alpha: float) -> tuple[np.ndarray]:
+        """Compute and keep U = Y_Ω T; return Uᵀc, Uᵀ soft(c, alpha) and Uᵀx, one below the other."""
         assert self._room is not None
         (n, m), r = self._pair_Y.shape, T.shape[1]
         self._pair_U, self._pair_tau = self._room[1][: n * r].reshape(n, r), self._room[3][:n]
-        plan = split(n, m * r / 12, rows_per_chunk=2 * r)
+        plan = split(n, 5 + m * r / 12, rows_per_chunk=2 * r + 1)
+        out = np.empty((plan.k, 3, r))
+        codes = self.values.ravel(), self._pair_pos
+        plan.run(k.basis, self._pair_Y, T, self._pair_U, self._pair_c, *codes, alpha, out)
+        return (out[0],)
+
+    def pair_basis_gram(self) -> tuple[np.ndarray]:
+        """Return UᵀU."""
+        return (self._gram(self._pair_U),)
+
+    def _gram(self, rows: np.ndarray) -> np.ndarray:
+        n, r = rows.shape
+        plan = split(n, 5 + r * r / 25, rows_per_chunk=2 * r + 1)
         G = np.empty((plan.k, r, r))
-        plan.run(k.basis, DSYRK, self._pair_Y, T, self._pair_U, G)
-        return (G[0],)
+        plan.run(k.gram, DSYRK, rows, G)
+        return G[0]
 
-    def pair_targets(self, alpha: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return Uᵀc and Uᵀ soft(c, alpha)."""
-        n, r = self._pair_U.shape
-        plan = split(n, 5 + r, rows_per_chunk=r)
-        out = np.empty((plan.k, 2, r))
-        plan.run(k.targets, self._pair_U, self._pair_c, alpha, out)
-        return out[0, 0], out[0, 1]
+    def pair_nearest(self, q: np.ndarray, n: int) -> np.ndarray:
+        """Compute and keep x = Uq; return its n smallest absolute values."""
+        self._pair_x = self._pair_U @ q
+        size = np.abs(self._pair_x)
+        return np.partition(size, n)[:n] if n < size.size else size
 
-    def pair_smooth(self, q: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return [Uᵀt, Σ huber(x), number of |x| < eps], t = clip(x/eps, −1, 1), x = Uq; and the Gram of those rows."""
-        n, r = self._pair_U.shape
-        plan = split(n, 5 + r, rows_per_chunk=2 * r)
-        grad, H = np.empty((plan.k, r + 2)), np.empty((plan.k, r, r))
-        plan.run(k.smooth, DSYRK, self._pair_U, q, eps, grad, H)
-        return grad[0], H[0]
-
-    def pair_band(self, q: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of U with |x| ≤ threshold, x = Uq; fix τ = sign(x) elsewhere and return Uᵀτ over those."""
+    def pair_band(self, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of U with |x| ≤ threshold; fix τ = sign(x) elsewhere and return Uᵀτ over those."""
         U, tau = self._pair_U, self._pair_tau
-        fixed = np.zeros(q.size)
-        if threshold == np.inf:
-            self._pair_band = np.arange(tau.size)
-            return U, fixed
-        band = np.empty(tau.size, np.int64)
-        self._pair_band = band[: k.split_band(U, q, threshold, tau, band, fixed)]
+        band, fixed = np.empty(tau.size, np.int64), np.zeros(U.shape[1])
+        self._pair_band = band[: k.split_band(U, self._pair_x, threshold, tau, band, fixed)]
         return U[self._pair_band], fixed
 
     def pair_set_band(self, tau: np.ndarray) -> None:
         """Set τ of the rows in the band."""
         self._pair_tau[self._pair_band] = tau
+
+    def pair_all(self) -> np.ndarray:
+        """Return U."""
+        return self._pair_U
+
+    def pair_set_all(self, tau: np.ndarray) -> None:
+        """Set τ of every row."""
+        self._pair_tau[:] = tau
 
     def pair_measure(self, q: np.ndarray, alpha: float) -> tuple[np.ndarray, float, float]:
         """Return Uᵀτ, Σ |x| − τ x and the square of the natural residual ‖x − soft(x + alpha τ, alpha)‖, x = Uq."""
@@ -130,12 +140,12 @@ class PairShard(LocalShard):
         R = self.E[rows] + self.values.ravel()[self._pair_pos, None] * d
         return (self._pair_U.T @ R,)
 
-    def pair_commit(self, d: np.ndarray, p: np.ndarray) -> tuple[float]:
-        """Set the pair's codes to x = Y_Ω p and bring E up to date; return ‖x‖²."""
-        plan = split(self._pair_pos.size, 10 + d.size)
+    def pair_commit(self, old: np.ndarray, new: np.ndarray, p: np.ndarray) -> tuple[float]:
+        """Replace the pair's atom `old` by `new` and its codes by x = Y_Ω p, bring E up to date; return ‖x‖²."""
+        plan = split(self._pair_pos.size, 10 + new.size)
         xx = np.empty(plan.k)
         codes = self.values.ravel(), self._pair_pos, self.values.shape[1]
-        plan.run(k.commit, self.E, *codes, self._pair_Y, p, d, xx)
+        plan.run(k.commit, self.E, *codes, self._pair_Y, p, old, new, xx)
         return (float(xx[0]),)
 
     def analyse(self, P: np.ndarray) -> None:
@@ -144,4 +154,8 @@ class PairShard(LocalShard):
 
     def analysis_squares(self, P: np.ndarray) -> tuple[np.ndarray]:
         """Return ‖Y p_i‖² over all rows, by atom."""
-        return (np.einsum("im,mk,ik->i", P, self.Y.T @ self.Y, P, optimize=True),)
+        total = np.zeros(P.shape[0])
+        for start in range(0, self.Y.shape[0], 16_384):  # not through YᵀY, whose rounding would swamp a null row
+            codes = analysis_codes(self.Y[start : start + 16_384], P)
+            total += np.einsum("ji,ji->i", codes, codes)
+        return (total,)

@@ -1,0 +1,51 @@
+"""What the tests of the learned detectors share: rows, a first dictionary, the detectors, and when two are the same."""
+
+import numpy as np
+from numpy.testing import assert_array_equal
+
+from oddatom import DLOCSVM, DPLOCSVM
+
+SCALINGS = (None, "standard", "robust")
+KINDS = {
+    "DL": (DLOCSVM, {}),
+    "DPL": (DPLOCSVM, {"gamma": 0.002}),
+    "DPL omp": (DPLOCSVM, {"gamma": 0.002, "representation": "omp"}),
+}
+
+
+def rows(N=120, m=6, seed=0):
+    """Positive rows near a three-dimensional cone, the same for every seed, in columns of different units."""
+    rng, cone = np.random.default_rng(seed), np.random.default_rng(99).uniform(0, 1, (3, m))
+    X = rng.uniform(0.2, 1, (N, 3)) @ cone + 0.1 * rng.uniform(0, 1, (N, m))
+    return X * 10.0 ** np.linspace(-0.5, 0.5, m)
+
+
+def broken(column, value):
+    X = rows()
+    X[5, column] = value
+    return X
+
+
+def first_atoms(n=9, m=6, seed=3):
+    return np.random.default_rng(seed).uniform(size=(n, m))
+
+
+def make_detector(kind, **others):
+    Class, own = KINDS[kind]
+    return Class(**{"beta": 0.02, "nu": 0.11, "random_state": 0, **own, **others})
+
+
+def same_model(a, b):
+    pair = ("analysis_dictionary_", "analysis_components_") if isinstance(a, DPLOCSVM) else ()
+    for name in ("dictionary_", "components_", "coef_", "dual_coef_", "train_decision_", *pair):
+        assert_array_equal(getattr(a, name), getattr(b, name))
+    assert a.offset_ == b.offset_
+
+
+def dense(codes):
+    return codes if isinstance(codes, np.ndarray) else codes.toarray()
+
+
+def tables(explanation):
+    """An Explanation, or the one table of linear codes, as a tuple."""
+    return explanation if isinstance(explanation, tuple) else (explanation,)
