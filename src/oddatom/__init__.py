@@ -9,25 +9,37 @@ __version__ = "0.1.0"
 _HOMES = {
     "DLOCSVM": "oddatom.detectors",
     "DPLOCSVM": "oddatom.detectors",
+    "KDLOCSVM": "oddatom.detectors",
+    "KDPLOCSVM": "oddatom.detectors",
     "LinearOneClassSVM": "oddatom.detectors",
     "AllAtomsTrimmedWarning": "oddatom.exceptions",
     "DegenerateMarginWarning": "oddatom.exceptions",
+    "IndefiniteKernelWarning": "oddatom.exceptions",
     "OddAtomWarning": "oddatom.exceptions",
     "SolverWarning": "oddatom.exceptions",
     "Explanation": "oddatom.explain",
 }
 
 if TYPE_CHECKING:
-    from oddatom.detectors import DLOCSVM, DPLOCSVM, LinearOneClassSVM
-    from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, OddAtomWarning, SolverWarning
+    from oddatom.detectors import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM
+    from oddatom.exceptions import (
+        AllAtomsTrimmedWarning,
+        DegenerateMarginWarning,
+        IndefiniteKernelWarning,
+        OddAtomWarning,
+        SolverWarning,
+    )
     from oddatom.explain import Explanation
 
 __all__ = [
     "DLOCSVM",
     "DPLOCSVM",
+    "KDLOCSVM",
+    "KDPLOCSVM",
     "AllAtomsTrimmedWarning",
     "DegenerateMarginWarning",
     "Explanation",
+    "IndefiniteKernelWarning",
     "LinearOneClassSVM",
     "OddAtomWarning",
     "SolverWarning",

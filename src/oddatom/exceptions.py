@@ -15,5 +15,9 @@ class AllAtomsTrimmedWarning(OddAtomWarning):
     """The row penalty removed every atom: nothing is left to describe a row with."""
 
 
+class IndefiniteKernelWarning(OddAtomWarning):
+    """The kernel matrix has negative eigenvalues; its positive part is used."""
+
+
 class SolverWarning(OddAtomWarning, ConvergenceWarning):
     """A solver ended above its tolerance; the residual it reached is in the message."""

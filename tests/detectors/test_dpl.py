@@ -10,11 +10,12 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oddatom
 from learned import SCALINGS, first_atoms, make_detector, rows, same_model
-from oddatom import DPLOCSVM, AllAtomsTrimmedWarning, Explanation, SolverWarning
+from oddatom import DLOCSVM, DPLOCSVM, AllAtomsTrimmedWarning, DegenerateMarginWarning, Explanation, SolverWarning
 from oddatom.learning import dpl
 from reference import omp
 
@@ -118,6 +119,25 @@ def test_an_inexact_pair_is_reported(X, monkeypatch):
         model = detector(max_iter=2).fit(X)
     assert caught[0].filename == __file__
     assert_array_equal(model.history_["kkt"], [0, 1e-3, 1e-3])
+
+
+def test_a_pair_that_is_no_number_is_reported(X, monkeypatch):
+    """One residual that is no number, then good ones: the largest of them must not hide it."""
+    exact, residuals = dpl.PAIR_SOLVERS["exact"], [np.nan]
+    monkeypatch.setitem(
+        dpl.PAIR_SOLVERS, "exact", lambda *args: exact(*args)._replace(residual=residuals.pop() if residuals else 0.0)
+    )
+    with pytest.warns(SolverWarning, match="residual of nan instead of 1e-06"):
+        model = detector(max_iter=2).fit(X)
+    assert_array_equal(model.history_["kkt"], [0, np.nan, 0])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("pair_solver", ["exact", "gradient"])
+@pytest.mark.parametrize("coupling", [1e160, 1e300])
+def test_a_coupling_that_overflows(X, pair_solver, coupling):
+    with pytest.raises(ValueError, match=r"codes overflowed .* Lower the 'coupling' parameter"):
+        detector(coupling=coupling, gamma=0.05, pair_solver=pair_solver).fit(X)
 
 
 def test_pair_solvers(X):
@@ -244,8 +264,9 @@ def test_shares_add_up_to_the_score(load, scaling):
     assert (np.abs(shares.sum(axis=1) - scores) <= 1e-10 * np.abs(shares).sum(axis=1)).all()
     if scaling != "standard":
         assert (np.abs(shares).max(axis=0) > 0).all()
-    one = model.explain(X[5:6] * 1e120)
-    assert_allclose(one.sum(), model.score_samples(X[5:6] * 1e120)[0], atol=1e-10 * np.abs(one).sum())
+    for size in (1e120, 1e303):
+        one = model.explain(X[5:6] * size)
+        assert_allclose(one.sum(), model.score_samples(X[5:6] * size)[0], rtol=0, atol=1e-10 * np.abs(one).sum())
 
 
 def test_a_feature_that_is_off_shows_in_its_share(fitted, X):
@@ -399,3 +420,14 @@ def test_docstring_example():
     (test,) = finder.find(oddatom.DPLOCSVM, "DPLOCSVM")
     assert len(test.examples) > 3
     assert runner.run(test).failed == 0
+
+
+@pytest.mark.parametrize("detector", [DPLOCSVM(beta=0.01, random_state=0), DLOCSVM(n_nonzero=1, random_state=0)])
+def test_a_flat_margin_is_reported(detector):
+    if isinstance(detector, DPLOCSVM):
+        X = np.column_stack([StandardScaler().fit_transform(load_wine().data), np.ones(178)])
+    else:
+        X = np.repeat([[1.0, 2.0]], 50, axis=0)
+    with pytest.warns(DegenerateMarginWarning, match="same score"):
+        detector.fit(X)
+    assert np.ptp(detector.score_samples(X)) < 1e-5 * np.abs(detector.score_samples(X)).max()

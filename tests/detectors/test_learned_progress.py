@@ -205,7 +205,9 @@ class _At(logging.Handler):
 
 
 @pytest.mark.usefixtures("_threads_set")
-def test_interrupted_by_the_keyboard(make, fitted, X, logger):
+def test_interrupted_by_the_keyboard(make, fitted, X, logger, request):
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits one that ignores it
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, usual))
     handler = _At()
     logger.addHandler(handler)
 

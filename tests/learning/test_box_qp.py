@@ -170,3 +170,12 @@ def test_a_good_guess_saves_rows():
     assert 0 < np.sum(np.abs(tau) < 1 - 1e-6) <= 6
     assert_allclose(q, wanted, atol=1e-6 * np.linalg.norm(b))
     assert_allclose(wanted, solve(U, b)[0], atol=1e-6 * np.linalg.norm(b))
+
+
+@pytest.mark.parametrize(("b", "tol"), [(np.nan, 1e-13), (np.inf, 1e-13), (1e200, np.inf), (1.0, np.nan)])
+def test_numbers_that_overflow_end_the_search(b, tol):
+    """Where there is no gap to go by, it returns all the same."""
+    U, _ = problem("random")
+    q, tau, *_ = solve_rows(DSYRK, U, np.full(6, b), np.zeros(6), tol)
+    assert q.shape == (6,)
+    assert tau.shape == (50,)

@@ -531,3 +531,13 @@ def test_gradient_trims_exactly_where_its_multipliers_prove_it():
                     if length <= beta:
                         assert np.linalg.norm(best_analysis(problem.Y, c, alpha, beta)) <= 1e-6
     assert seen == {False, True}
+
+
+@pytest.mark.filterwarnings("error")
+def test_gradient_at_extreme_weights():
+    problem = make("tall")
+    for alpha, beta in ((1e300, 0.1), (0.1, 1e300), (1e200, 1e200)):
+        assert not gradient_pair(problem.group(), problem.pair(alpha, L21(beta))).p.any()
+    free = gradient_pair(problem.group(), problem.pair(0.0, L21(0.0)))
+    for alpha, beta in ((1e-300, 0.0), (0.0, 1e-300), (1e-200, 1e-180)):
+        assert_allclose(gradient_pair(problem.group(), problem.pair(alpha, L21(beta))).p, free.p, rtol=1e-12)

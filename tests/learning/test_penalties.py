@@ -63,3 +63,8 @@ def test_values_by_hand(name, t, value, prox):
 def test_a_penalty_is_a_value():
     assert make_penalty("l21", 0.1, 0.5) == make_penalty("l21", 0.1, 9.0)
     assert make_penalty("l2eps", 0.1, 0.5) != make_penalty("l2eps", 0.1, 9.0)
+
+
+def test_clipped_nowhere_is_not_clipped():
+    for t in (0.05, 0.3, 2.0):
+        assert make_penalty("l2eps", 0.1, 1e300).prox(t) == make_penalty("l21", 0.1, 1.0).prox(t)

@@ -12,7 +12,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from oddatom._threads import threads
-from oddatom.coding import Codes, batch_omp
+from oddatom.coding import CODINGS, Codes
 from oddatom.detectors._callbacks import CallbackSupportMixin
 from oddatom.detectors._validation import check_rows
 from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, SolverWarning
@@ -32,6 +32,7 @@ class DictionaryDetector(
     """Detector with `components_` (active atoms as unit rows), `coef_`, `offset_` and `scaling_`."""
 
     _row_weights: ClassVar[tuple[str, ...]] = ("beta",)  # parameters that can trim an atom
+    _other_codes: str = ""  # advice where other codes of the same detector may have a margin
 
     components_: np.ndarray
     coef_: np.ndarray
@@ -69,12 +70,17 @@ class DictionaryDetector(
                 nothing = np.full((Z.shape[0], 1), -1, np.int32)
                 codes = Codes(nothing, np.zeros(nothing.shape), np.einsum("ij,ij->i", Z, Z))
             else:
-                codes = batch_omp(Z, D, min(self.n_nonzero_, D.shape[0]), gram=gram)
+                codes = self._code(Z, D, gram)
             if size is not None:
                 with np.errstate(over="ignore"):  # and not by size²: 0 · inf is no number
                     sq_residual = codes.sq_residual * size[:, 0] * size[:, 0]
                     codes = Codes(codes.indices, codes.values * size, sq_residual)
             yield rows, Y, codes
+
+    _coding: str = "omp"  # which of CODINGS
+
+    def _code(self, Z: np.ndarray, D: np.ndarray, gram: np.ndarray) -> Codes:
+        return CODINGS[self._coding](Z, D, min(self.n_nonzero_, D.shape[0]), gram=gram)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the margin w·x of each row's code: the higher, the more normal.
@@ -196,7 +202,15 @@ class DictionaryDetector(
             yield (
                 f"{name} found no margin at nu={self.nu}: the origin lies in the reduced hull of the codes and the "
                 f"exact one-class SVM is w = 0; {found}. It happens when columns are centred around zero. Try "
-                f"{larger_nu}another scaling (None keeps the columns' means), or data whose origin means something.",
+                f"{larger_nu}{self._other_codes}another scaling (None keeps the columns' means), or data whose origin "
+                "means something.",
+                DegenerateMarginWarning,
+            )
+        elif svm.flat:
+            yield (
+                f"{name} gives every training row the same score: their codes lie in a plane whose point nearest the "
+                "origin is among them. It happens when columns are centred beside a constant one. Leave constant "
+                f"columns out, {self._other_codes}or try another scaling.",
                 DegenerateMarginWarning,
             )
         elif self.svm_solver == "exact" and svm.gap > GAP_TOL:

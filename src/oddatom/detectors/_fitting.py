@@ -16,7 +16,7 @@ from oddatom.detectors._base import HUGE, DictionaryDetector
 from oddatom.detectors._callbacks import DEPTH, FitProgress, with_callbacks
 from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.exceptions import DegenerateMarginWarning
-from oddatom.features.scaling import SCALINGS, Scaling, fit_scaling
+from oddatom.features.scaling import SCALINGS, fit_scaling
 from oddatom.learning.alternate import SVM_SOLVERS, Learner, Model, fit_last_svm, learn
 from oddatom.learning.initial import INITS, initial_dictionary
 from oddatom.learning.one_class import OneClassFit
@@ -28,6 +28,7 @@ class LearnedDetector(DictionaryDetector):
     """Fit of a detector whose `_make_learner` says which of the paper's learners it is."""
 
     _Shard: ClassVar[type] = LocalShard
+    _init_columns: ClassVar[str] = "n_features"
 
     _parameter_constraints: ClassVar[dict] = {
         "n_atoms": [Interval(Integral, 1, None, closed="left"), None],
@@ -84,20 +85,17 @@ class LearnedDetector(DictionaryDetector):
 
     def _fit(self, X: np.ndarray, y: Any) -> OneClassFit:
         """Run Algorithm 1 from every start, keep the best, and fit the SVM that scores rows."""
-        learner, n_atoms = self._learner(X.shape[1])
-        scaling, Y = fit_scaling(X, self.scaling)
-        if not Y.any():
-            kind = "nothing but zeros" if self.scaling is None else f"only constant columns (scaling={self.scaling!r})"
-            raise ValueError(f"X holds {kind}: there is nothing to learn. Pass data that vary.")
-        starts = self.n_init if isinstance(self.init, str) else 1
+        learner, n_atoms = self._learner(*self._sizes(X))
         rng = check_random_state(self.random_state)
+        Y, features = self._fit_features(X, rng)
+        starts = self.n_init if isinstance(self.init, str) else 1
         progress = FitProgress(self, X, y, starts, learner.max_iter)
         best: Model | None = None
         with progress.logging():
             for number in range(starts):
                 group = ShardGroup([self._Shard(Y)])
-                D = initial_dictionary(self.init, Y, n_atoms, rng)
-                observer = progress.start(number, lambda model: self._attributes(Y, model, scaling, learner)[0])
+                D = self._first_dictionary(Y, n_atoms, rng)
+                observer = progress.start(number, lambda model: self._attributes(Y, model, features, learner)[0])
                 model = learn(group, D, learner, observer)
                 observer.close()
                 if best is None or model.history["total"][-1] < best.history["total"][-1]:
@@ -105,13 +103,31 @@ class LearnedDetector(DictionaryDetector):
                     self._keep_training_state(group, model)
                 del group  # the next shard of the same rows needs the room
         assert best is not None
-        attributes, svm = self._attributes(Y, best, scaling, learner)
+        attributes, svm = self._attributes(Y, best, features, learner)
         for name, value in attributes.items():
             setattr(self, name, value)
         progress.finish()
         return svm
 
-    def _learner(self, m: int) -> tuple[Learner, int]:
+    def _sizes(self, X: np.ndarray) -> tuple[int, int]:
+        """The number that defaults go by, and of columns of an `init` array."""
+        return X.shape[1], X.shape[1]
+
+    def _fit_features(self, X: np.ndarray, rng: np.random.RandomState) -> tuple[np.ndarray, dict[str, Any]]:
+        """Return the rows as the learner takes them, and the fitted attributes that make new rows like them."""
+        scaling, Y = fit_scaling(X, self.scaling)
+        self._check_varied(Y)
+        return Y, {"scaling_": scaling, "scale_": scaling.scale}
+
+    def _check_varied(self, Y: np.ndarray) -> None:
+        if not Y.any():
+            kind = "nothing but zeros" if self.scaling is None else f"only constant columns (scaling={self.scaling!r})"
+            raise ValueError(f"X holds {kind}: there is nothing to learn. Pass data that vary.")
+
+    def _first_dictionary(self, Y: np.ndarray, n_atoms: int, rng: np.random.RandomState) -> np.ndarray:
+        return initial_dictionary(self.init, Y, n_atoms, rng)
+
+    def _learner(self, m: int, n_columns: int) -> tuple[Learner, int]:
         """Fill in what was left to the data, and check what depends on them; return the learner and n_atoms."""
         n_atoms = self.n_atoms
         if not isinstance(self.init, str):
@@ -122,12 +138,12 @@ class LearnedDetector(DictionaryDetector):
                     f"The 'init' parameter of {type(self).__name__} must be an array of numbers. {error}; "
                     "pass one row per atom."
                 ) from None
-            wanted = (n_atoms if n_atoms is not None else shape[0] if shape else 0, m)
+            wanted = (n_atoms if n_atoms is not None else shape[0] if shape else 0, n_columns)
             if shape != wanted or wanted[0] == 0:
-                wanted = (max(wanted[0], 1), m)
+                wanted = (max(wanted[0], 1), n_columns)
                 raise ValueError(
                     f"The 'init' parameter of {type(self).__name__} must be an array of shape "
-                    f"(n_atoms, n_features) = {wanted}. Got shape {shape} instead; pass one row per atom."
+                    f"(n_atoms, {self._init_columns}) = {wanted}. Got shape {shape} instead; pass one row per atom."
                 )
             n_atoms = wanted[0]
         n_atoms = 2 * m if n_atoms is None else int(n_atoms)
@@ -152,7 +168,7 @@ class LearnedDetector(DictionaryDetector):
         return learner, n_atoms
 
     def _attributes(
-        self, Y: np.ndarray, model: Model, scaling: Scaling, learner: Learner
+        self, Y: np.ndarray, model: Model, features: dict[str, Any], learner: Learner
     ) -> tuple[dict[str, Any], OneClassFit]:
         """Fitted attributes of a model as a sweep left it, and the SVM, fitted on codes made anew, that scores rows."""
         active = model.active.copy()
@@ -163,8 +179,7 @@ class LearnedDetector(DictionaryDetector):
             svm, nu = fit_last_svm(group, model, learner)
             multipliers = group.shards[0].multipliers
         attributes = {
-            "scaling_": scaling,
-            "scale_": scaling.scale,
+            **features,
             "n_nonzero_": learner.s,
             "dictionary_": model.D.copy(),
             "active_atoms_": active,
@@ -176,11 +191,11 @@ class LearnedDetector(DictionaryDetector):
             "gap_": svm.gap,
             "n_iter_": model.n_iter,
             "history_": model.history.copy(),
-            **self._own_attributes(model, active),
+            **self._own_attributes(model, active, features),
         }
         return attributes, svm
 
-    def _own_attributes(self, model: Model, active: np.ndarray) -> dict[str, Any]:
+    def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
         """Fitted attributes that only this detector has."""
         return {}
 

@@ -182,5 +182,5 @@ class DLOCSVM(LearnedDetector):
         penalty = make_penalty(self.penalty, float(self.beta), float(self.epsilon))
         with threads(self.n_jobs):
             group = ShardGroup([LocalShard(self._batch_rows(X))])
-            codes = trim_batch(group, self.dictionary_, self.n_nonzero_, penalty)
+            codes = trim_batch(group, self.dictionary_, self.n_nonzero_, penalty, self._coding)
         return self._batch_labels(codes, "Algorithm 3")

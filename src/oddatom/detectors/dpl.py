@@ -142,6 +142,7 @@ class DPLOCSVM(LearnedDetector):
     """
 
     _Shard = PairShard
+    _l1_name: ClassVar[str] = "gamma"  # the parameter that weighs the l1 penalty
     _row_weights = ("beta", "gamma")
     _parameter_constraints: ClassVar[dict] = {
         **LearnedDetector._parameter_constraints,
@@ -202,29 +203,36 @@ class DPLOCSVM(LearnedDetector):
     def _make_learner(self, **common: Any) -> DPL:
         if self.pair_solver == "gradient" and self.penalty != "l21":
             raise ValueError(
-                "The 'penalty' parameter of DPLOCSVM must be 'l21' where pair_solver='gradient', which is the paper's "
-                f"scheme for that penalty. Got {self.penalty!r} instead; use pair_solver='exact'."
+                f"The 'penalty' parameter of {type(self).__name__} must be 'l21' where pair_solver='gradient', which "
+                f"is the paper's scheme for that penalty. Got {self.penalty!r} instead; use pair_solver='exact'."
             )
-        common["gamma"] = None if self.gamma is None else float(self.gamma)
+        weight = getattr(self, self._l1_name)
+        common["gamma"] = None if weight is None else float(weight)
         return DPL(pair_solver=self.pair_solver, representation=self.representation, **common)
 
-    def _own_attributes(self, model: Model, active: np.ndarray) -> dict[str, Any]:
+    def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
+        weight = getattr(self, self._l1_name)
         return {
+            **super()._own_attributes(model, active, features),
             "analysis_dictionary_": model.P.copy(),
             "analysis_components_": model.P[active],
             "representation_": self.representation,
-            "gamma_": float(np.linalg.norm(model.alpha)) if self.gamma is None else self.gamma,
+            f"{self._l1_name}_": float(np.linalg.norm(model.alpha) if weight is None else weight),
         }
 
     def _findings(self, svm: OneClassFit, n_active: int) -> Iterator[tuple[str, type[Warning]]]:
         yield from super()._findings(svm, n_active)
         worst = float(self.history_["kkt"].max())
-        if self.pair_solver == "exact" and worst > KKT_TOL:
+        if self.pair_solver == "exact" and not worst <= KKT_TOL:
             yield (
                 f"A pair's problem was solved to a residual of {worst:.1e} instead of {KKT_TOL:.0e}. Look for rows or "
                 "columns of extreme size, and bring them to the size of the others.",
                 SolverWarning,
             )
+
+    @property
+    def _other_codes(self) -> str:  # type: ignore[override]
+        return 'representation="omp", ' if self.representation == "analysis" else ""
 
     @property
     def _plane(self) -> np.ndarray:
@@ -262,15 +270,23 @@ class DPLOCSVM(LearnedDetector):
         Returns
         -------
         shares : ndarray of shape (n_samples, n_features), or Explanation
-            Negative where a feature makes the row more anomalous. A frame of X's library, columns named as in X, where
-            X is a pandas or polars frame whose columns have text names.
+            Negative where a feature makes the row more anomalous; a row whose shares would overflow is shown shorter. A
+            frame of X's library, columns named as in X, where X is a pandas or polars frame whose columns have text
+            names.
         """
         check_is_fitted(self)
         if self.representation_ == "omp":
             return super().explain(X)
         checked = check_rows(self, X, reset=False)
-        with threads(self.n_jobs), np.errstate(over="ignore"):
-            shares = margin_by_feature(self._scaled(checked)[0], self._plane)
+        shares = np.empty(checked.shape)
+        with threads(self.n_jobs), np.errstate(over="ignore", invalid="ignore"):
+            plane = self._plane
+            for start in range(0, checked.shape[0], CHUNK_ROWS):
+                rows = slice(start, start + CHUNK_ROWS)
+                shares[rows] = margin_by_feature(self.scaling_.apply(checked[rows]), plane)
+            if not np.isfinite(max(shares.max(), -shares.min())):
+                too_large = ~np.isfinite(shares).all(axis=1)
+                shares[too_large] = margin_by_feature(self._scaled(checked[too_large])[0], plane)
         return as_frame_like(shares, X)
 
     def transform(self, X: Any) -> Any:
@@ -284,7 +300,9 @@ class DPLOCSVM(LearnedDetector):
         check_is_fitted(self)
         if self.representation_ == "omp":
             return super().transform(X)
-        X = check_rows(self, X, reset=False)
+        return self._linear_codes(check_rows(self, X, reset=False))
+
+    def _linear_codes(self, X: np.ndarray) -> np.ndarray:
         codes = np.empty((X.shape[0], self.components_.shape[0]))
         with threads(self.n_jobs):
             for start in range(0, X.shape[0], CHUNK_ROWS):
@@ -315,12 +333,14 @@ class DPLOCSVM(LearnedDetector):
         labels : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        if not (isinstance(tol, Real) and tol >= 0):
+        if isinstance(tol, bool) or not (isinstance(tol, Real) and tol >= 0):
             raise ValueError(
                 f"The 'tol' parameter of detect_batch must be a number ≥ 0. Got {tol!r} instead; try 1e-8."
             )
         X = check_rows(self, X, reset=False)
         with threads(self.n_jobs):
             group = ShardGroup([PairShard(self._batch_rows(X))])
-            codes = trim_pairs(group, self.dictionary_, self.analysis_dictionary_, self.n_nonzero_, float(tol))
+            codes = trim_pairs(
+                group, self.dictionary_, self.analysis_dictionary_, self.n_nonzero_, float(tol), self._coding
+            )
         return self._batch_labels(codes, "the appendix's algorithm")

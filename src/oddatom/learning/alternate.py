@@ -18,7 +18,7 @@ import numpy as np
 
 from oddatom.history import History
 from oddatom.learning.libsvm import fit_libsvm
-from oddatom.learning.one_class import OneClassFit, fit_one_class, quantile_offset
+from oddatom.learning.one_class import OneClassFit, fit_one_class, is_flat, quantile_offset
 from oddatom.learning.penalties import Penalty
 from oddatom.shards.base import ShardGroup
 
@@ -54,6 +54,7 @@ class Learner(ABC):
     tol: float = 0.0
     svm_solver: str = "exact"
     track_atoms: bool = False
+    coding: str = "omp"  # which of oddatom.coding.CODINGS makes the sparse codes
 
     @abstractmethod
     def start(self, group: ShardGroup[Any], D: np.ndarray) -> Model:
@@ -130,7 +131,7 @@ def fit_last_svm(group: ShardGroup[Any], model: Model, learner: Learner) -> tupl
         svm = _solve_svm(group, n, replace(learner, nu=nu))
     if nu > learner.nu and not svm.degenerate:
         svm = svm._replace(rho=quantile_offset(group, svm.w, learner.nu))
-    return svm, nu
+    return svm._replace(flat=is_flat(group, svm)), nu
 
 
 def lagrangian(group: ShardGroup[Any], model: Model, learner: Learner) -> float:

@@ -258,7 +258,7 @@ def solve_rows(dsyrk, U, b, start, tol):
                 tau[band[r]] = part[r]
             solved += count
             gap = _gap(U, b, q, tau, x, rest)
-        if gap <= 2.0 * tol or threshold == np.inf:
+        if not gap > 2.0 * tol or threshold == np.inf:  # numbers that overflow have no gap: do not look for ever
             break
         if size == 0:
             size = n + MORE

@@ -31,7 +31,7 @@ class DL(Learner):
 
     def start(self, group: ShardGroup[Any], D: np.ndarray) -> Model:
         """Code the rows with D by OMP, which fixes the support."""
-        counts, _ = group.map_reduce("encode", D, self.s)
+        counts, _ = group.map_reduce("encode", D, self.s, self.coding)
         group.map("start_sweeps", D)
         active = counts > 0
         norms = np.sqrt(group.map_reduce("code_sums")[1])
@@ -81,7 +81,7 @@ class DL(Learner):
     def encode_anew(self, group: ShardGroup[Any], model: Model) -> None:
         """Code the rows by OMP with the active atoms."""
         D = model.D[model.active]
-        group.map("encode", D, min(self.s, D.shape[0]))
+        group.map("encode", D, min(self.s, D.shape[0]), self.coding)
         group.map("svm_open", np.ones(D.shape[0], bool))
 
 

@@ -33,7 +33,7 @@ class DPL(Learner):
 
     def start(self, group: ShardGroup[Any], D: np.ndarray) -> Model:
         """Code the rows with D by OMP, which fixes the support; P is the least-squares map from rows to these codes."""
-        counts, _ = group.map_reduce("encode", D, self.s)
+        counts, _ = group.map_reduce("encode", D, self.s, self.coding)
         YY, XY = group.map_reduce("start_moments")
         P = XY @ np.linalg.pinv(YY, rcond=RANK_TOL, hermitian=True)
         group.map("start_pairs", P)
@@ -68,6 +68,11 @@ class DPL(Learner):
             pair = Pair(i, D[i], *weights, self.penalty, int(model.counts[i]), *known)
             d, P[i], residual, basis = solve(group, pair, halfway if self.track_atoms else None)
             (square,) = group.map_reduce("pair_commit", old[0], d, P[i])
+            if not np.isfinite(square):
+                raise ValueError(
+                    f"The codes overflowed in the update of a pair: the SVM's weight eta = {self.eta:g} is too large. "
+                    "Lower the 'coupling' parameter; 1 is the paper's."
+                )
             model.norms[i] = np.sqrt(square)
             if P[i].any():
                 flips[i] = -1.0 if float(D[i] @ d) < 0.0 else 1.0
@@ -79,7 +84,7 @@ class DPL(Learner):
                 model.bases.pop(i, None)
             if self.track_atoms:
                 trace.append(lagrangian(group, model, self))
-            worst = max(worst, residual)
+            worst = float(np.maximum(worst, residual))  # no number stays no number
         model.measures["kkt"] = worst
         if self.track_atoms:
             model.history.lagrangian.append(np.array(trace))
@@ -97,5 +102,5 @@ class DPL(Learner):
         if self.representation == "analysis":
             group.map("analyse", P)
         else:
-            group.map("encode", D, min(self.s, D.shape[0]))
+            group.map("encode", D, min(self.s, D.shape[0]), self.coding)
             group.map("svm_open", np.ones(D.shape[0], bool))

@@ -25,6 +25,10 @@ def initial_dictionary(init: Any, Y: np.ndarray, n_atoms: int, rng: np.random.Ra
                 f"The 'init' array must hold finite, non-zero atoms. Row {bad[0]} is {D[bad[0]][:5].tolist()}…; "
                 "replace it or leave it out."
             )
-    D /= np.abs(D).max(axis=1, keepdims=True)
-    D /= np.linalg.norm(D, axis=1, keepdims=True)
-    return D
+    return unit_rows(D)
+
+
+def unit_rows(D: np.ndarray) -> np.ndarray:
+    """Return finite, non-zero rows divided by their norms, whatever their size."""
+    D = D / np.abs(D).max(axis=1, keepdims=True)
+    return D / np.linalg.norm(D, axis=1, keepdims=True)

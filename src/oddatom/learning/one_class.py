@@ -37,6 +37,7 @@ class OneClassFit(NamedTuple):
     degenerate: bool
     n_steps: int
     scale: float  # root mean square row norm
+    flat: bool = False  # whether all rows have the same margin; only the last SVM of a fit is asked
 
     @property
     def tolerance(self) -> float:
@@ -78,6 +79,14 @@ def quantile_offset(group: ShardGroup[Any], w: np.ndarray, nu: float) -> float:
     group.map("svm_scale", 1.0)
     group.map("svm_margins", w)
     return _kth(group, MARGIN, _rank(nu * N, N))
+
+
+def is_flat(group: ShardGroup[Any], svm: OneClassFit) -> bool:
+    """Whether the margins of all rows are the same, up to the tolerance: the plane then says nothing about them."""
+    group.map("svm_scale", 1.0)
+    group.map("svm_margins", svm.w)
+    lowest, highest = zip(*group.map("svm_range"), strict=True)
+    return max(highest) - min(lowest) <= svm.tolerance
 
 
 def _solve(

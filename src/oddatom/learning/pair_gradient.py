@@ -9,11 +9,12 @@ within that range: Uᵀτ₂, which is short, stands for it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import hypot
 from typing import Any
 
 import numpy as np
 
-from oddatom.learning.pairs import Pair, PairSolution, make_basis
+from oddatom.learning.pairs import SAFE, Pair, PairSolution, make_basis
 from oddatom.learning.penalties import L21
 from oddatom.shards.base import ShardGroup
 
@@ -37,15 +38,15 @@ def gradient_pair(
     constant = b - M @ old  # Uᵀ(eta·w_i lam)
     (one,) = group.map_reduce("pair_ascend", np.zeros(b.size), 0.0)  # Uᵀτ₁
     two = np.zeros(b.size)  # Uᵀτ₂
-    size, curvature = float(np.vdot(M, M)), alpha**2 + beta**2
+    size, curvature = float(np.vdot(M, M)), hypot(alpha, beta)  # the latter's square may overflow
     for _ in range(steps):
         v = M @ d + constant - alpha * one - beta * two
         if size > 0.0:
             d = d + (v @ M) / size
             d = d / np.linalg.norm(d)
-        if curvature > 0.0:
-            (one,) = group.map_reduce("pair_ascend", v, alpha / curvature)
-            two = two + (beta / curvature) * v
+        if curvature > SAFE:  # weights below are rounding
+            (one,) = group.map_reduce("pair_ascend", v, alpha / curvature / curvature)
+            two = two + (beta / curvature / curvature) * v
             two = two / max(1.0, float(np.linalg.norm(two)))
     rest = M @ d + constant - alpha * one
     residual = 0.0

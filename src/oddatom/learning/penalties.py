@@ -65,7 +65,7 @@ class L2Eps:
         below = min(max(t - self.beta, 0.0), self.epsilon)
         above = max(t, self.epsilon)
         cost_below = 0.5 * (below - t) ** 2 + self.beta * below
-        cost_above = 0.5 * (above - t) ** 2 + self.beta * self.epsilon
+        cost_above = 0.5 * (above - t) * (above - t) + self.beta * self.epsilon  # ** raises where it overflows
         return below if cost_below <= cost_above else above
 
 

@@ -11,12 +11,14 @@ from oddatom.learning.penalties import Penalty
 from oddatom.shards.base import ShardGroup
 
 
-def trim_batch(group: ShardGroup[Any], D: np.ndarray, s: int, penalty: Penalty) -> scipy.sparse.csr_array:
+def trim_batch(
+    group: ShardGroup[Any], D: np.ndarray, s: int, penalty: Penalty, coding: str = "omp"
+) -> scipy.sparse.csr_array:
     """OMP with D, then zero the row of every atom whose sigma_1(E + x d) the penalty shrinks to zero.
 
     E stays as the pursuit left it: Algorithm 3 does not update it while it trims.
     """
-    counts, _ = group.map_reduce("encode", D, s)
+    counts, _ = group.map_reduce("encode", D, s, coding)
     group.map("start_sweeps", D)
     keep = np.zeros(D.shape[0])
     for i in np.flatnonzero(counts):
@@ -27,9 +29,11 @@ def trim_batch(group: ShardGroup[Any], D: np.ndarray, s: int, penalty: Penalty) 
     return codes @ scipy.sparse.diags_array(keep)
 
 
-def trim_pairs(group: ShardGroup[Any], D: np.ndarray, P: np.ndarray, s: int, tol: float) -> scipy.sparse.csr_array:
+def trim_pairs(
+    group: ShardGroup[Any], D: np.ndarray, P: np.ndarray, s: int, tol: float, coding: str = "omp"
+) -> scipy.sparse.csr_array:
     """OMP with D, then zero the row of every atom whose analysis atom finds nothing in the batch: ‖Y p_i‖ < tol."""
-    group.map("encode", D, s)
+    group.map("encode", D, s, coding)
     (squares,) = group.map_reduce("analysis_squares", P)
     codes = scipy.sparse.vstack(group.map("codes"), format="csr")
     return codes @ scipy.sparse.diags_array((np.sqrt(np.maximum(squares, 0.0)) >= tol).astype(float))

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from oddatom._threads import split
-from oddatom.coding import batch_omp
+from oddatom.coding import CODINGS
 from oddatom.learning.interior_point import Block
 from oddatom.shards import _local_kernels as k
 from oddatom.shards._blas import DSYRK
@@ -27,9 +27,9 @@ class LocalShard(OneClassShard):
         self._work: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._csr: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
-    def encode(self, D: np.ndarray, s: int) -> tuple[np.ndarray, float]:
+    def encode(self, D: np.ndarray, s: int, coding: str = "omp") -> tuple[np.ndarray, float]:
         """Code the rows with D; return how many rows use each atom, and the sum of squared residuals."""
-        codes = batch_omp(self.Y, D, s)
+        codes = CODINGS[coding](self.Y, D, s)
         self.indices, self.values = codes.indices, codes.values
         self._ptr = np.zeros(D.shape[0] + 1, np.int64)
         self._pos = np.empty(self.indices.size, np.int64)

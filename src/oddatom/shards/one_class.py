@@ -104,6 +104,10 @@ class OneClassShard:
         """Compute and keep |f − rho|, divided by the row's norm if asked."""
         k.distances(self._f, self._norms, self._scale, rho, by_norm, self._dist)
 
+    def svm_range(self) -> tuple[float, float]:
+        """Return the lowest and the highest margin (of no rows: inf, −inf)."""
+        return float(self._f.min(initial=np.inf)), float(self._f.max(initial=-np.inf))
+
     def _numbers(self, which: int) -> np.ndarray:
         return self._f if which == MARGIN else self._dist
 

@@ -1,0 +1,190 @@
+"""What the kernel detectors share: rows are taken to the coordinates of a kernel's feature space, and learned there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from oddatom._threads import threads
+from oddatom.detectors._fitting import LearnedDetector
+from oddatom.detectors._validation import check_rows
+from oddatom.exceptions import IndefiniteKernelWarning
+from oddatom.explain import as_frame_like, margin_by_atom
+from oddatom.features.kernel_map import KernelMap, fit_kernel_map
+from oddatom.features.kernels import GAMMAS, KERNELS, Kernel, find_gamma
+from oddatom.features.landmarks import LANDMARKS
+from oddatom.features.scaling import Scaling, fit_scaling
+from oddatom.learning.alternate import Model
+from oddatom.learning.initial import unit_rows
+from oddatom.learning.one_class import OneClassFit
+
+EXACT_ROWS = 4000  # approximation="auto" is exact up to here
+KERNEL_CODINGS = {"correlation": "correlation", "gram": "omp"}
+
+
+class KernelDetector(LearnedDetector):
+    """A learned detector in the feature space of `kernel`; the dictionary's rows are coordinates there."""
+
+    kernel_map_: KernelMap
+
+    _init_columns = "n_samples"
+
+    _parameter_constraints: ClassVar[dict] = {
+        **LearnedDetector._parameter_constraints,
+        "kernel": [StrOptions({*KERNELS, "precomputed"}), callable],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(GAMMAS))],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "approximation": [StrOptions({"nystroem", "auto"}), None],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+        "landmarks": [StrOptions(set(LANDMARKS))],
+        "rank_tol": [Interval(Real, 0, 1, closed="neither")],
+        "kernel_coding": [StrOptions(set(KERNEL_CODINGS))],
+    }
+    _advice: ClassVar[dict[str, str]] = {
+        **LearnedDetector._advice,
+        "gamma": "It is the kernel's width: 'scale' suits most data.",
+        "kernel": "A function is called with two arrays of rows and returns their matrix.",
+        "init": "Pass a name, or for each atom its coefficients over the training rows.",
+        "n_atoms": "None takes twice the number of features, or of the root of the rows where precomputed.",
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _sizes(self, X: np.ndarray) -> tuple[int, int]:
+        """The number that defaults go by, and of columns of an `init` array."""
+        precomputed = self.kernel == "precomputed"
+        return (max(1, round(X.shape[0] ** 0.5)) if precomputed else X.shape[1]), X.shape[0]
+
+    def _fit_features(self, X: np.ndarray, rng: np.random.RandomState) -> tuple[np.ndarray, dict[str, Any]]:
+        exact = self.approximation is None or (self.approximation == "auto" and X.shape[0] <= EXACT_ROWS)
+        kernel: Kernel | None = None
+        scaling, Y = Scaling(None, None, 1.0), X
+        if self.kernel == "precomputed":
+            self._check_gram(X)
+        else:
+            scaling, Y = fit_scaling(X, self.scaling)
+            self._check_varied(Y)
+            width = find_gamma(self.gamma, self.kernel, Y, rng)
+            kernel = Kernel(self.kernel, width, float(self.degree), float(self.coef0))
+        landmarks = None if exact else int(self.n_landmarks)
+        kernel_map = fit_kernel_map(kernel, Y, float(self.rank_tol), landmarks, self.landmarks, rng)
+        Phi = kernel_map.apply(Y)
+        if not Phi.any():
+            raise ValueError("The kernel of all training rows is zero: there is nothing to learn. Try another kernel.")
+        if not np.isfinite(Phi).all():
+            raise ValueError(
+                f"The kernel overflows on the training rows (gamma={getattr(kernel, 'gamma', None)}, "
+                f"degree={self.degree}). Scale the data, or lower gamma or degree."
+            )
+        attributes = {
+            "scaling_": scaling,
+            "scale_": scaling.scale,
+            "kernel_map_": kernel_map,
+            "gamma_": None if kernel is None else kernel.gamma,
+            "landmark_indices_": kernel_map.indices,
+        }
+        return Phi, attributes
+
+    def _check_gram(self, K: np.ndarray) -> None:
+        name = type(self).__name__
+        if self.scaling is not None:
+            raise ValueError(
+                f"The 'scaling' parameter of {name} must be None where kernel='precomputed'. Got {self.scaling!r} "
+                "instead; scale the data before you compute their kernel."
+            )
+        if K.shape[0] != K.shape[1]:
+            raise ValueError(
+                f"With kernel='precomputed' {name} is fitted on the square matrix of the training rows' kernel. Got "
+                f"shape {K.shape} instead; pass K(X, X)."
+            )
+        apart, size = float(np.abs(K - K.T).max()), float(np.abs(K).max())
+        if apart > 1e-8 * size:
+            raise ValueError(
+                f"A precomputed kernel must be symmetric. Entries differ from their mirror image by up to {apart:.3g}; "
+                "pass (K + K.T) / 2 if that is rounding."
+            )
+
+    def _first_dictionary(self, Phi: np.ndarray, n_atoms: int, rng: np.random.RandomState) -> np.ndarray:
+        """D = φ(Y)A: A uniform as in the paper, one training row per atom, or as given."""
+        if isinstance(self.init, str) and self.init == "data":
+            return super()._first_dictionary(Phi, n_atoms, rng)
+        if isinstance(self.init, str):
+            A = rng.uniform(size=(n_atoms, Phi.shape[0]))
+        else:
+            A = np.array(self.init, dtype=np.float64)
+        D = A @ Phi
+        bad = np.flatnonzero(~(np.isfinite(D).all(axis=1) & D.any(axis=1)))
+        if bad.size:
+            raise ValueError(
+                f"The 'init' coefficients must make finite, non-zero atoms. Atom {bad[0]} is not; replace its row."
+            )
+        return unit_rows(D)
+
+    def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
+        own = super()._own_attributes(model, active, features)
+        return {**own, "dictionary_coefficients_": features["kernel_map_"].coefficients(model.D)}
+
+    def _findings(self, svm: OneClassFit, n_active: int) -> Iterator[tuple[str, type[Warning]]]:
+        yield from super()._findings(svm, n_active)
+        if self.kernel_map_.negative > 0.0:
+            yield (
+                f"The kernel matrix is not positive semi-definite: its negative eigenvalues add up to "
+                f"{100 * self.kernel_map_.negative:.2g} % of the positive ones. Its positive part is used. Look at the "
+                "kernel's parameters, or take another kernel, if that is much.",
+                IndefiniteKernelWarning,
+            )
+
+    def _make_learner(self, **common: Any) -> Any:
+        return super()._make_learner(coding=self._coding, **common)  # type: ignore[safe-super]
+
+    def _scaled(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Coordinates of new rows in the feature space, which have no size to speak of but their own."""
+        Phi = self.kernel_map_.apply(self._kernel_rows(X))
+        return Phi, Phi, None
+
+    def _kernel_rows(self, X: np.ndarray) -> np.ndarray:
+        """Rows as the kernel takes them."""
+        return X if self.kernel_map_.kernel is None else super()._scaled(X)[0]
+
+    def explain(self, X: Any) -> Any:
+        """Return what each atom adds to a row's score, w_i x_i.
+
+        A kernel does not split over features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_training_rows) where precomputed
+
+        Returns
+        -------
+        margin : ndarray of shape (n_samples, n_active_atoms)
+            Rows sum to `score_samples(X)`. A frame of X's library where X is a pandas or polars frame whose columns
+            have text names.
+        """
+        check_is_fitted(self)
+        checked = check_rows(self, X, reset=False)
+        margin = np.empty((checked.shape[0], self.components_.shape[0]))
+        with threads(self.n_jobs):
+            for rows, _, codes in self._chunks(checked):
+                margin[rows] = margin_by_atom(codes, self.coef_)
+        return as_frame_like(margin, X, self.get_feature_names_out())
+
+    @property
+    def inverse_transform(self) -> Any:
+        """There is none: a point of the feature space need not belong to a row."""
+        raise AttributeError(
+            f"{type(self).__name__} has no inverse_transform: codes live in the kernel's feature space."
+        )
+
+    @property
+    def _coding(self) -> str:  # type: ignore[override]
+        return KERNEL_CODINGS[self.kernel_coding]

@@ -1,0 +1,163 @@
+"""Kernels k(y, z) between rows. Every entry is made in a fixed order: it does not depend on the rows around it.
+
+A new kernel is one line in `KERNELS` and one in `_value`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, prange
+
+from oddatom._threads import split
+
+GAMMAS = ("scale", "auto", "median")
+_RBF, _LAPLACIAN, _POLYNOMIAL, _SIGMOID, _LINEAR, _COSINE = range(6)
+KERNELS = {
+    "rbf": _RBF,
+    "laplacian": _LAPLACIAN,
+    "polynomial": _POLYNOMIAL,
+    "poly": _POLYNOMIAL,
+    "sigmoid": _SIGMOID,
+    "linear": _LINEAR,
+    "cosine": _COSINE,
+}
+_MEDIAN_ROWS = 1000  # rows whose pairs the median is taken over
+
+KernelFunction = Callable[[np.ndarray, np.ndarray], Any]
+
+
+class Kernel(NamedTuple):
+    """A kernel with its parameters filled in.
+
+    rbf exp(−gamma‖y − z‖²), laplacian exp(−gamma Σ|y − z|), polynomial (gamma y·z + coef0)^degree, sigmoid
+    tanh(gamma y·z + coef0), linear y·z, cosine y·z/(‖y‖‖z‖), or a function of two arrays of rows.
+    """
+
+    function: str | KernelFunction
+    gamma: float = 1.0
+    degree: float = 3.0
+    coef0: float = 1.0
+
+    @property
+    def positive(self) -> bool:
+        """Whether it is positive semi-definite whatever the rows."""
+        if callable(self.function) or self.function == "sigmoid":
+            return False
+        if KERNELS[self.function] == _POLYNOMIAL:
+            return self.coef0 >= 0 and self.degree == int(self.degree)
+        return True
+
+    def __call__(self, Y: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        """Return k(y, z) for all rows y of Y (N×m) and z of Z (M×m), N×M."""
+        if callable(self.function):
+            return _checked(self.function(Y, Z), Y.shape[0], Z.shape[0])
+        kind = KERNELS[self.function]
+        if kind == _COSINE:
+            Y, Z = _unit_rows(Y), _unit_rows(Z)
+        out = np.empty((Y.shape[0], Z.shape[0]))
+        plan = split(Y.shape[0], Z.shape[0] * (Y.shape[1] / 6 + 8) + 5)
+        weights = self.gamma, self.degree, self.coef0
+        plan.run(_entries, kind, np.ascontiguousarray(Y), np.ascontiguousarray(Z.T), *weights, out)
+        return out
+
+    def diagonal(self, Y: np.ndarray) -> np.ndarray:
+        """Return k(y, y) for all rows."""
+        blocks = [np.diag(self(Y[i : i + 64], Y[i : i + 64])) for i in range(0, Y.shape[0], 64)]
+        return np.concatenate(blocks)
+
+
+def _checked(K: Any, n: int, m: int) -> np.ndarray:
+    K = np.ascontiguousarray(K, dtype=np.float64)
+    if K.shape != (n, m):
+        raise ValueError(
+            f"A kernel function must return an array of shape {(n, m)} for {n} and {m} rows. Got {K.shape} instead; "
+            "it is called with two arrays of rows, not with two rows."
+        )
+    if not np.isfinite(K).all():
+        raise ValueError("The kernel function returned NaN or infinity. Make it finite for all rows.")
+    return K
+
+
+def _unit_rows(Y: np.ndarray) -> np.ndarray:
+    norms = np.sqrt(np.einsum("ij,ij->i", Y, Y))[:, None]
+    return Y / np.where(norms > 0, norms, 1.0)
+
+
+def find_gamma(gamma: float | str, function: Any, Y: np.ndarray, rng: np.random.RandomState) -> float:
+    """Return gamma as a number: 1/(m var(Y)), 1/m, or one over the median of what it multiplies, over pairs of rows."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    m = Y.shape[1]
+    if gamma == "auto":
+        return 1.0 / m
+    if gamma == "scale":
+        variance = float(Y.var())
+        return 1.0 / (m * variance) if variance > 0 else 1.0
+    rows = Y if Y.shape[0] <= _MEDIAN_ROWS else Y[rng.choice(Y.shape[0], _MEDIAN_ROWS, replace=False)]
+    kind = _LINEAR if callable(function) else KERNELS[function]
+    if kind in (_RBF, _LAPLACIAN):
+        distances = np.empty((rows.shape[0], rows.shape[0]))
+        _distances(kind, np.ascontiguousarray(rows), np.ascontiguousarray(rows.T), distances)
+        values = distances[np.triu_indices(rows.shape[0], 1)]
+    else:
+        values = np.abs(rows @ rows.T)[np.triu_indices(rows.shape[0], 1)]
+    values = values[values > 0]
+    return 1.0 / float(np.median(values)) if values.size else 1.0
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
+def _bases(kind, y, ZT, out):
+    """‖y − z‖², Σ|y − z| or y·z for all z, features in order."""
+    m, n = ZT.shape
+    for i in range(n):
+        out[i] = 0.0
+    for f in range(m):
+        t = y[f]
+        if kind == _RBF:
+            for i in range(n):
+                out[i] += (t - ZT[f, i]) * (t - ZT[f, i])
+        elif kind == _LAPLACIAN:
+            for i in range(n):
+                out[i] += abs(t - ZT[f, i])
+        else:
+            for i in range(n):
+                out[i] += t * ZT[f, i]
+
+
+@njit(cache=True, nogil=True)
+def _value(kind, t, gamma, degree, coef0):
+    if kind in (_RBF, _LAPLACIAN):
+        return np.exp(-gamma * t)
+    if kind == _POLYNOMIAL:
+        return (gamma * t + coef0) ** degree
+    if kind == _SIGMOID:
+        return np.tanh(gamma * t + coef0)
+    return t
+
+
+@njit(cache=True, nogil=True)
+def _entries_rows(kind, Y, ZT, gamma, degree, coef0, lo, hi, out):
+    for j in range(lo, hi):
+        _bases(kind, Y[j], ZT, out[j])
+        if kind != _LINEAR and kind != _COSINE:
+            for i in range(ZT.shape[1]):
+                out[j, i] = _value(kind, out[j, i], gamma, degree, coef0)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _entries(kind, Y, ZT, gamma, degree, coef0, out, k, parallel):
+    N = Y.shape[0]
+    if parallel:
+        for c in prange(k):
+            _entries_rows(kind, Y, ZT, gamma, degree, coef0, N * c // k, N * (c + 1) // k, out)
+    else:
+        _entries_rows(kind, Y, ZT, gamma, degree, coef0, 0, N, out)
+
+
+@njit(cache=True, nogil=True)
+def _distances(kind, Y, ZT, out):
+    for j in range(Y.shape[0]):
+        _bases(kind, Y[j], ZT, out[j])
