@@ -49,7 +49,7 @@ def test_threads_do_not_matter(m, n, monkeypatch):
     monkeypatch.setattr(_threads._here, "serial_until", 0, raising=False)  # also where other cores are busy
     Y, P = problem(997, m, n)
     plans, plan = [], _threads.split
-    monkeypatch.setattr(analysis, "split", lambda *args: plans.append(plan(*args)) or plans[-1])
+    monkeypatch.setattr(analysis, "split", lambda *args, **kw: plans.append(plan(*args, **kw)) or plans[-1])
     with threads(1):
         serial = analysis_codes(Y, P)
     with threads(2):

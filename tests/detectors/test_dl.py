@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from learned import SCALINGS, make_detector, rows
-from oddatom import DLOCSVM, Explanation
+from oddatom import DLOCSVM, DegenerateMarginWarning, Explanation
 from oddatom.learning.penalties import L20, L21, L2Eps
 from oddatom.learning.trimming import trim_batch
 from oddatom.shards import LocalShard, ShardGroup

@@ -1,4 +1,4 @@
-"""Linear codes x = P y: a matrix product, row by row in a fixed order, so that a row's code is its own."""
+"""Linear codes x = P y: a matrix product made so that a row's code is the same, bit for bit, in any batch."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from numba import njit, prange
 
 from oddatom._threads import split
 
+_BLOCK = 48  # rows of one BLAS product, always padded to it: see `batch_omp`
+_WIDE = 4096  # numbers in P from which BLAS is worth a block
+
 
 def analysis_codes(Y: np.ndarray, P: np.ndarray) -> np.ndarray:
-    """Return Y Pᵀ, N×n: the same bits for a row in any batch, unlike a BLAS product.
+    """Return Y Pᵀ, N×n. Call it inside `threads`: BLAS must run on one thread.
 
     Parameters
     ----------
@@ -20,8 +23,36 @@ def analysis_codes(Y: np.ndarray, P: np.ndarray) -> np.ndarray:
     """
     (N, m), n = Y.shape, P.shape[0]
     out = np.empty((N, n))
-    split(N, m * n / 8 + 5).run(_codes, Y, np.ascontiguousarray(P.T), out)
+    if m * n < _WIDE:
+        split(N, m * n / 8 + 5).run(_codes, Y, np.ascontiguousarray(P.T), out)
+    else:
+        split(N, m * n / 20 + 5, rows_per_chunk=_BLOCK).run(_blocks, Y, np.ascontiguousarray(P.T), out)
     return out
+
+
+@njit(cache=True, nogil=True)
+def _block_rows(Y, PT, lo, hi, out):
+    m, n = PT.shape
+    rows, codes = np.zeros((_BLOCK, m)), np.empty((_BLOCK, n))
+    for start in range(lo, hi, _BLOCK):
+        b = min(_BLOCK, hi - start)
+        for j in range(b):
+            for f in range(m):
+                rows[j, f] = Y[start + j, f]
+        np.dot(rows, PT, codes)
+        for j in range(b):
+            for i in range(n):
+                out[start + j, i] = codes[j, i]
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _blocks(Y, PT, out, k, parallel):
+    N = Y.shape[0]
+    if parallel:
+        for c in prange(k):
+            _block_rows(Y, PT, N * c // k, N * (c + 1) // k, out)
+    else:
+        _block_rows(Y, PT, 0, N, out)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})

@@ -43,7 +43,7 @@ class KernelDetector(LearnedDetector):
         "approximation": [StrOptions({"nystroem", "auto"}), None],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
         "landmarks": [StrOptions(set(LANDMARKS))],
-        "rank_tol": [Interval(Real, 0, 1, closed="neither")],
+        "rank_tol": [Interval(Real, 0, 1, closed="neither"), None],
         "kernel_coding": [StrOptions(set(KERNEL_CODINGS))],
     }
     _advice: ClassVar[dict[str, str]] = {
@@ -76,7 +76,10 @@ class KernelDetector(LearnedDetector):
             width = find_gamma(self.gamma, self.kernel, Y, rng)
             kernel = Kernel(self.kernel, width, float(self.degree), float(self.coef0))
         landmarks = None if exact else int(self.n_landmarks)
-        kernel_map = fit_kernel_map(kernel, Y, float(self.rank_tol), landmarks, self.landmarks, rng)
+        rank_tol = self.rank_tol
+        if rank_tol is None:  # kernels of low rank are taken as they are
+            rank_tol = 1e-14 if self.kernel in ("linear", "cosine") else 1e-8
+        kernel_map = fit_kernel_map(kernel, Y, float(rank_tol), landmarks, self.landmarks, rng)
         Phi = kernel_map.apply(Y)
         if not Phi.any():
             raise ValueError("The kernel of all training rows is zero: there is nothing to learn. Try another kernel.")

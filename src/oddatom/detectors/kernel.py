@@ -55,8 +55,9 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         Rows that stand for all in Nyström's method. Memory grows with n_samples × n_landmarks.
     landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
         How they are chosen: all rows alike, far from each other in feature space, or by ridge leverage scores.
-    rank_tol : float, default=1e-10
-        Directions of the feature space below this share of the largest diagonal entry are left out.
+    rank_tol : float or None, default=None
+        Directions of the feature space are left out where what they add to k(y, y) is below this share of its largest
+        value, for every row. None means 1e-8, and 1e-14 for "linear" and "cosine", whose rank is low.
     kernel_coding : {"correlation", "gram"}, default="correlation"
         The paper's coding, matching pursuit on correlations, or matching pursuit in the feature space.
     penalty : {"l21", "l20", "l2eps"}, default="l21"
@@ -131,7 +132,7 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         approximation: str | None = "auto",
         n_landmarks: int = 256,
         landmarks: str = "uniform",
-        rank_tol: float = 1e-10,
+        rank_tol: float | None = None,
         kernel_coding: str = "correlation",
         penalty: str = "l21",
         epsilon: float = 0.1,
@@ -218,8 +219,9 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         Rows that stand for all in Nyström's method. Memory grows with n_samples × n_landmarks.
     landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
         How they are chosen: all rows alike, far from each other in feature space, or by ridge leverage scores.
-    rank_tol : float, default=1e-10
-        Directions of the feature space below this share of the largest diagonal entry are left out.
+    rank_tol : float or None, default=None
+        Directions of the feature space are left out where what they add to k(y, y) is below this share of its largest
+        value, for every row. None means 1e-8, and 1e-14 for "linear" and "cosine", whose rank is low.
     kernel_coding : {"correlation", "gram"}, default="correlation"
         The paper's coding, matching pursuit on correlations, or matching pursuit in the feature space.
     penalty : {"l21", "l20", "l2eps"}, default="l21"
@@ -312,7 +314,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         approximation: str | None = "auto",
         n_landmarks: int = 256,
         landmarks: str = "uniform",
-        rank_tol: float = 1e-10,
+        rank_tol: float | None = None,
         kernel_coding: str = "correlation",
         penalty: str = "l21",
         epsilon: float = 0.1,

@@ -72,7 +72,8 @@ def fit_kernel_map(
         indices = np.sort(choose_landmarks(method, kernel, Y, n_landmarks, rng))
     rows = np.ascontiguousarray(Y[indices]) if kernel is not None else np.empty((0, 0))
     K = Y[np.ix_(indices, indices)] if kernel is None else kernel(rows, rows)
-    K = 0.5 * (K + K.T)
+    if kernel is None or callable(kernel.function):  # ours are symmetric to the last bit
+        K = 0.5 * (K + K.T)
     kept, T, negative = factor(K, rank_tol, kernel is not None and kernel.positive)
     if kernel is not None:
         rows = np.ascontiguousarray(rows[kept])
@@ -87,11 +88,11 @@ def factor(K: np.ndarray, rank_tol: float, positive: bool = False) -> tuple[np.n
     """
     top = float(np.diag(K).max(initial=0.0))
     if top > 0.0:
-        L, pivots, rank, _ = lapack.dpstrf(K, tol=rank_tol * top, lower=1)
-        L, order = np.tril(L)[:, :rank], pivots - 1
+        L, pivots, rank, _ = lapack.dpstrf(K.T, tol=rank_tol * top, lower=1)  # K.T: as LAPACK wants it, without a copy
+        order = pivots - 1
         # What is left has a diagonal below the tolerance; if its entries are not, it is no positive matrix.
-        if positive or _rest_is_small(K, L, order, 10.0 * rank_tol * top):
-            T = np.tril(lapack.dtrtri(np.asfortranarray(L[:rank]), lower=1)[0]).T
+        if positive or _rest_is_small(K, np.tril(L[:, :rank]), order, 10.0 * rank_tol * top):
+            T = np.tril(lapack.dtrtri(L[:rank, :rank], lower=1)[0]).T
             return order[:rank], np.ascontiguousarray(T), 0.0
     values, vectors = np.linalg.eigh(K)
     keep = values > max(rank_tol * float(values[-1]), 0.0)

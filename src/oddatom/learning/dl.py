@@ -21,6 +21,7 @@ AtomSolver = Callable[[np.ndarray, np.ndarray, np.ndarray], AtomSolution]
 ATOM_SOLVERS: dict[str, AtomSolver] = {"exact": solve_atom, "power": power_atom}
 # From this many features on, an atom with fewer than half as many rows is solved in the space of its rows.
 WIDE = 64
+VERY_WIDE = 400  # and from here on one with fewer rows than features
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class DL(Learner):
         D, w = model.D, model.svm.w
         kappa = self.eta / (self.nu * group.map_reduce("svm_summary")[0]) * w
         exact, m = self.atom_solver == "exact", D.shape[1]
-        by_rows = exact & (m >= WIDE) & (2 * model.counts < m)
+        by_rows = exact & (m >= WIDE) & (model.counts < (m if m >= VERY_WIDE else m / 2))
         order = np.flatnonzero(model.active)
         trace = [lagrangian(group, model, self)] if self.track_atoms else []
         flips = np.ones(D.shape[0])

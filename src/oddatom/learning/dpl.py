@@ -15,11 +15,11 @@ import numpy as np
 
 from oddatom.learning.alternate import Learner, Model, fit_svm, lagrangian
 from oddatom.learning.pair_gradient import gradient_pair
-from oddatom.learning.pairs import RANK_TOL, Pair, PairSolution, exact_pair
+from oddatom.learning.pairs import Pair, PairSolution, exact_pair, least_squares_map
 from oddatom.shards.base import ShardGroup
 
 PAIR_SOLVERS: dict[str, Callable[..., PairSolution]] = {"exact": exact_pair, "gradient": gradient_pair}
-CACHE = 2**24  # numbers: 128 MB
+CACHE = 2**25  # numbers: 256 MB
 REPRESENTATIONS = ("analysis", "omp")
 
 
@@ -35,7 +35,7 @@ class DPL(Learner):
         """Code the rows with D by OMP, which fixes the support; P is the least-squares map from rows to these codes."""
         counts, _ = group.map_reduce("encode", D, self.s, self.coding)
         YY, XY = group.map_reduce("start_moments")
-        P = XY @ np.linalg.pinv(YY, rcond=RANK_TOL, hermitian=True)
+        P = least_squares_map(YY, XY)
         group.map("start_pairs", P)
         group.map("start_sweeps", D)
         active = counts > 0
@@ -52,7 +52,7 @@ class DPL(Learner):
         kappa = self.eta / (self.nu * group.map_reduce("svm_summary")[0]) * model.svm.w
         solve = PAIR_SOLVERS[self.pair_solver]
         flips = np.ones(D.shape[0])
-        room = CACHE // D[0].size ** 2  # bases to keep from sweep to sweep
+        room = CACHE - sum(basis.T.size for basis in model.bases.values())  # for bases to keep from sweep to sweep
         trace = [lagrangian(group, model, self)] if self.track_atoms else []
         worst = 0.0
         for i in np.flatnonzero(model.active).tolist():
@@ -77,8 +77,9 @@ class DPL(Learner):
             if P[i].any():
                 flips[i] = -1.0 if float(D[i] @ d) < 0.0 else 1.0
                 D[i] = d
-                if basis is not None and len(model.bases) < room:
+                if basis is not None and i not in model.bases and basis.T.size <= room:
                     model.bases[i] = basis
+                    room -= basis.T.size
             else:  # the row is trimmed for good; the atom stays as it was
                 model.active[i] = False
                 model.bases.pop(i, None)

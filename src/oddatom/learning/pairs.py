@@ -127,16 +127,25 @@ def best_analysis(group: ShardGroup[Any], pair: Pair) -> tuple[np.ndarray, float
 
 
 def make_basis(group: ShardGroup[Any], pair: Pair, full: bool = True) -> tuple[Basis, np.ndarray | None]:
-    """A basis of the range of the pair's rows Y_Ω, from a pivoted Cholesky factor of YᵀY, and what `pair_basis` gives.
+    """A basis of the range of the pair's rows Y_Ω, and what `pair_basis` gives with it.
 
-    With `full`, independent rows are recognised, by a factor of YYᵀ.
+    Of few rows, from a factor of YYᵀ, which with `full` also shows whether they are independent; else from one of YᵀY.
     """
     m = pair.d.size
-    if full and pair.n_rows <= m:
+    if pair.n_rows <= m:
         Y = np.concatenate([Y for Y, _ in group.map("pair_rows")])
-        if _pivoted_cholesky(Y @ Y.T)[2] == pair.n_rows:
+        _, order, rank = _pivoted_cholesky(Y @ Y.T)
+        if rank == pair.n_rows:
             Q, R = np.linalg.qr(Y.T)
-            return Basis(np.linalg.solve(R, Q.T).T, True), None
+            T = np.ascontiguousarray(np.linalg.solve(R, Q.T).T)
+            if full:
+                return Basis(T, True), None
+        else:
+            Q, _ = np.linalg.qr(Y[order[:rank]].T)  # spans the rows
+            _, R = np.linalg.qr(Y @ Q)
+            T = np.ascontiguousarray(np.linalg.solve(R.T, Q.T).T)
+        (targets,) = group.map_reduce("pair_basis", T, pair.alpha)
+        return Basis(T, False), targets
     (G,) = group.map_reduce("pair_gram")
     L, order, rank = _pivoted_cholesky(G)
     T = np.zeros((m, rank))
@@ -152,6 +161,16 @@ def make_basis(group: ShardGroup[Any], pair: Pair, full: bool = True) -> tuple[B
         T = np.ascontiguousarray(np.linalg.solve(np.linalg.cholesky(UU), T.T).T)
         (targets,) = group.map_reduce("pair_basis", T, pair.alpha)
     return Basis(T, False), targets
+
+
+def least_squares_map(YY: np.ndarray, XY: np.ndarray) -> np.ndarray:
+    """P with the least ‖X − Y Pᵀ‖, the shortest where there are several, from YᵀY and XᵀY."""
+    L, order, rank = _pivoted_cholesky(YY)
+    if rank == YY.shape[0]:
+        P = np.empty_like(XY)
+        P[:, order] = lapack.dpotrs(L, XY[:, order].T, lower=1)[0].T
+        return P
+    return XY @ np.linalg.pinv(YY, rcond=RANK_TOL, hermitian=True)
 
 
 def _pivoted_cholesky(G: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
