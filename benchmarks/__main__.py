@@ -9,7 +9,7 @@ import json
 from datetime import date
 from pathlib import Path
 
-from benchmarks import fit, growth, omp, pairs, svm
+from benchmarks import fit, growth, kernels, omp, pairs, svm
 from benchmarks._common import data_folder, machine
 from benchmarks._tables import render
 
@@ -22,6 +22,7 @@ def main() -> None:
         ("omp", omp, False),
         ("fit", fit, True),
         ("pairs", pairs, True),
+        ("kernels", kernels, True),
         ("svm", svm, True),
         ("growth", growth, False),
     ):
