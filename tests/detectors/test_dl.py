@@ -193,6 +193,14 @@ def test_a_huge_row_of_which_nothing_is_left():
     assert_array_equal(codes.sq_residual, 0)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("n_features", [6, 70])
+def test_a_coupling_that_overflows(n_features):
+    X = np.random.default_rng(0).uniform(size=(60, n_features))
+    with pytest.raises(ValueError, match=r"codes overflowed .* Lower the 'coupling' parameter"):
+        DLOCSVM(coupling=1e300, beta=0.01, random_state=0).fit(X)
+
+
 # Algorithm 3
 
 

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import lsq_linear
 
-from oddatom.learning.box_qp import solve_box, solve_rows
+from oddatom.learning.box_qp import natural_residual, solve_box, solve_complement, solve_rows
 from oddatom.shards._blas import DSYRK
 
 KINDS = ["random", "orthonormal", "duplicates", "opposites", "zero_rows", "low_rank", "one_row", "one_column", "scaled"]
@@ -179,3 +179,29 @@ def test_numbers_that_overflow_end_the_search(b, tol):
     q, tau, *_ = solve_rows(DSYRK, U, np.full(6, b), np.zeros(6), tol)
     assert q.shape == (6,)
     assert tau.shape == (50,)
+
+
+@pytest.mark.parametrize(("M", "n"), [(30, 29), (90, 70), (40, 10), (12, 1)])
+@pytest.mark.parametrize("size", [0.3, 3.0, 300.0])
+def test_the_dimensions_left_out_give_the_same(M, n, size):
+    rng = np.random.default_rng([M, n])
+    Q = np.linalg.qr(rng.standard_normal((M, M)))[0]
+    U, V = np.ascontiguousarray(Q[:, :n]), np.ascontiguousarray(Q[:, n:])
+    b = size * rng.standard_normal(n)
+    x, tau, claimed, steps = solve_complement(DSYRK, V, U @ b, 1e-13 * b @ b)
+    assert claimed <= 1e-13 * b @ b
+    assert gap(U, b, U.T @ x, tau) <= 2e-13 * b @ b
+    assert_allclose(V.T @ x, 0, atol=1e-13 * max(size, 1.0))
+    assert_allclose(x, U @ solve(U, b)[0], atol=1e-6 * np.linalg.norm(b))
+    assert steps < 25
+    assert natural_residual(x, tau) <= (1e-6 * np.linalg.norm(b)) ** 2
+    expected = x - np.sign(x + tau) * np.maximum(np.abs(x + tau) - 1, 0)
+    assert_allclose(natural_residual(x, tau), expected @ expected, atol=1e-30)
+
+
+def test_a_guess_only_is_not_improved():
+    U, b = problem("random")
+    q, tau, claimed, _, solved = solve_rows(DSYRK, U, b, -b, 1e-13 * b @ b, True)
+    assert solved == 0
+    assert_allclose(gap(U, b, q, tau), claimed, rtol=1e-9)
+    assert claimed > 1e-3 * b @ b

@@ -393,6 +393,25 @@ def test_a_bad_first_guess_is_no_matter(N, monkeypatch):
         assert_allclose(x, wanted, atol=1e-6 * np.linalg.norm(wanted))
 
 
+@pytest.mark.parametrize("alpha", [0.3, 0.4])
+@pytest.mark.parametrize("n_rows", [7, 8])
+def test_few_dimensions_left_out(n_rows, alpha, monkeypatch):
+    """Where the rows span all but one or two dimensions, the problem is solved in terms of those."""
+    rng = np.random.default_rng(n_rows)
+    problem = Problem(rng.standard_normal((n_rows, M)), rng)
+    _, wanted, _, _ = problem.solve(alpha, L21(0.0))
+    called = []
+    complement = pairs.solve_complement
+    monkeypatch.setattr(pairs, "solve_complement", lambda *args: called.append(1) or complement(*args))
+    monkeypatch.setattr(pairs, "WIDE", 1)
+    solution, x, c, group = problem.solve(alpha, L21(0.0))
+    assert called  # the guess alone was not enough
+    assert solution.residual <= KKT_TOL
+    assert_allclose(x, wanted, atol=1e-6 * np.linalg.norm(c))
+    U, tau = range_basis(problem.Y), multipliers(group)
+    assert_allclose(U.T @ (x + alpha * tau - c), 0, atol=1e-6 * np.linalg.norm(c))
+
+
 def test_known_basis_and_old_codes_change_nothing():
     for kind in ("tall", "wide", "low_rank"):
         problem = make(kind)

@@ -16,7 +16,7 @@ from oddatom.detectors._validation import check_rows
 from oddatom.exceptions import IndefiniteKernelWarning
 from oddatom.explain import as_frame_like, margin_by_atom
 from oddatom.features.kernel_map import KernelMap, fit_kernel_map
-from oddatom.features.kernels import GAMMAS, KERNELS, Kernel, find_gamma
+from oddatom.features.kernels import GAMMAS, KERNELS, LARGEST, Kernel, find_gamma, shorten
 from oddatom.features.landmarks import LANDMARKS
 from oddatom.features.scaling import Scaling, fit_scaling
 from oddatom.learning.alternate import Model
@@ -31,6 +31,7 @@ class KernelDetector(LearnedDetector):
     """A learned detector in the feature space of `kernel`; the dictionary's rows are coordinates there."""
 
     kernel_map_: KernelMap
+    kernel_coding_: str
 
     _init_columns = "n_samples"
 
@@ -83,11 +84,6 @@ class KernelDetector(LearnedDetector):
         Phi = kernel_map.apply(Y)
         if not Phi.any():
             raise ValueError("The kernel of all training rows is zero: there is nothing to learn. Try another kernel.")
-        if not np.isfinite(Phi).all():
-            raise ValueError(
-                f"The kernel overflows on the training rows (gamma={getattr(kernel, 'gamma', None)}, "
-                f"degree={self.degree}). Scale the data, or lower gamma or degree."
-            )
         attributes = {
             "scaling_": scaling,
             "scale_": scaling.scale,
@@ -134,7 +130,8 @@ class KernelDetector(LearnedDetector):
 
     def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
         own = super()._own_attributes(model, active, features)
-        return {**own, "dictionary_coefficients_": features["kernel_map_"].coefficients(model.D)}
+        A = features["kernel_map_"].coefficients(model.D)
+        return {**own, "dictionary_coefficients_": A, "kernel_coding_": self.kernel_coding}
 
     def _findings(self, svm: OneClassFit, n_active: int) -> Iterator[tuple[str, type[Warning]]]:
         yield from super()._findings(svm, n_active)
@@ -147,7 +144,7 @@ class KernelDetector(LearnedDetector):
             )
 
     def _make_learner(self, **common: Any) -> Any:
-        return super()._make_learner(coding=self._coding, **common)  # type: ignore[safe-super]
+        return super()._make_learner(coding=KERNEL_CODINGS[self.kernel_coding], **common)  # type: ignore[safe-super]
 
     def _scaled(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Coordinates of new rows in the feature space, which have no size to speak of but their own."""
@@ -155,8 +152,11 @@ class KernelDetector(LearnedDetector):
         return Phi, Phi, None
 
     def _kernel_rows(self, X: np.ndarray) -> np.ndarray:
-        """Rows as the kernel takes them."""
-        return X if self.kernel_map_.kernel is None else super()._scaled(X)[0]
+        """Rows as the kernel takes them; those that are too large for it are shortened."""
+        kernel = self.kernel_map_.kernel
+        if kernel is None:
+            return shorten(X, LARGEST)
+        return shorten(super()._scaled(X)[0], kernel.reach(X.shape[1]))
 
     def explain(self, X: Any) -> Any:
         """Return what each atom adds to a row's score, w_i x_i.
@@ -190,4 +190,4 @@ class KernelDetector(LearnedDetector):
 
     @property
     def _coding(self) -> str:  # type: ignore[override]
-        return KERNEL_CODINGS[self.kernel_coding]
+        return KERNEL_CODINGS[self.kernel_coding_]

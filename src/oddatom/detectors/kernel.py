@@ -105,6 +105,8 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         Training rows that the coordinates are made of.
     gamma_ : float or None
         The kernel's width as a number; None where precomputed.
+    kernel_coding_ : str
+        The coding of the last fit.
     scaling_, scale_, n_nonzero_, n_features_in_, feature_names_in_ : as there
 
     Examples
@@ -276,6 +278,8 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         Training rows that the coordinates are made of.
     gamma_ : float or None
         The kernel's width as a number; None where precomputed.
+    kernel_coding_ : str
+        The coding of the last fit.
     scaling_, scale_, n_nonzero_, n_features_in_, feature_names_in_ : as there
 
     Examples

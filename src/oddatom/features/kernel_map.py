@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from oddatom.coding.analysis import analysis_codes
-from oddatom.features.kernels import Kernel
+from oddatom.features.kernels import Kernel, check_range, shorten
 from oddatom.features.landmarks import choose_landmarks
 
 BLOCK_NUMBERS = 2**21  # entries of K made at a time
@@ -38,9 +38,9 @@ class KernelMap(NamedTuple):
         for start in range(0, Y.shape[0], size):
             rows = slice(start, min(start + size, Y.shape[0]))
             if self.kernel is None:
-                yield rows, np.ascontiguousarray(Y[rows][:, self.indices])
+                yield rows, shorten(np.ascontiguousarray(Y[rows][:, self.indices]))
             else:
-                yield rows, self.kernel(Y[rows], self.landmarks)
+                yield rows, shorten(self.kernel(Y[rows], self.landmarks))
 
     def apply(self, Y: np.ndarray) -> np.ndarray:
         """Return the coordinates Φ of rows, N×r."""
@@ -71,7 +71,7 @@ def fit_kernel_map(
     if n_landmarks is not None and n_landmarks < N:
         indices = np.sort(choose_landmarks(method, kernel, Y, n_landmarks, rng))
     rows = np.ascontiguousarray(Y[indices]) if kernel is not None else np.empty((0, 0))
-    K = Y[np.ix_(indices, indices)] if kernel is None else kernel(rows, rows)
+    K = check_range(Y[np.ix_(indices, indices)] if kernel is None else kernel(rows, rows))
     if kernel is None or callable(kernel.function):  # ours are symmetric to the last bit
         K = 0.5 * (K + K.T)
     kept, T, negative = factor(K, rank_tol, kernel is not None and kernel.positive)
@@ -95,8 +95,9 @@ def factor(K: np.ndarray, rank_tol: float, positive: bool = False) -> tuple[np.n
             T = np.tril(lapack.dtrtri(L[:rank, :rank], lower=1)[0]).T
             return order[:rank], np.ascontiguousarray(T), 0.0
     values, vectors = np.linalg.eigh(K)
-    keep = values > max(rank_tol * float(values[-1]), 0.0)
-    negative = -float(values[values < -NEGATIVE * float(np.abs(values).max(initial=0.0))].sum())
+    size = float(np.abs(values).max(initial=0.0))
+    keep = values > rank_tol * size
+    negative = -float(values[values < -NEGATIVE * size].sum())
     T = vectors[:, keep] / np.sqrt(values[keep])
     return np.arange(K.shape[0]), np.ascontiguousarray(T), negative / max(float(values[keep].sum()), 1e-300)
 

@@ -25,6 +25,7 @@ KERNELS = {
     "cosine": _COSINE,
 }
 _MEDIAN_ROWS = 1000  # rows whose pairs the median is taken over
+LARGEST = 1e100  # of a kernel's values: their squares, and sums of these, are to be numbers
 
 KernelFunction = Callable[[np.ndarray, np.ndarray], Any]
 
@@ -32,8 +33,8 @@ KernelFunction = Callable[[np.ndarray, np.ndarray], Any]
 class Kernel(NamedTuple):
     """A kernel with its parameters filled in.
 
-    rbf exp(−gamma‖y − z‖²), laplacian exp(−gamma Σ|y − z|), polynomial (gamma y·z + coef0)^degree, sigmoid
-    tanh(gamma y·z + coef0), linear y·z, cosine y·z/(‖y‖‖z‖), or a function of two arrays of rows.
+    rbf exp(−gamma‖y − z‖²), laplacian exp(−gamma Σ|y − z|), polynomial (gamma y·z + coef0)^degree (0 where that is no
+    number), sigmoid tanh(gamma y·z + coef0), linear y·z, cosine y·z/(‖y‖‖z‖), or a function of two arrays of rows.
     """
 
     function: str | KernelFunction
@@ -50,17 +51,24 @@ class Kernel(NamedTuple):
             return self.coef0 >= 0 and self.degree == int(self.degree)
         return True
 
+    def reach(self, m: int) -> float:
+        """The largest entry of a row of m, beside training rows (at most 1 long), for values up to LARGEST."""
+        if callable(self.function) or KERNELS[self.function] != _POLYNOMIAL:
+            return LARGEST
+        return max(1.0, LARGEST ** (1.0 / max(1.0, self.degree)) / max(1.0, self.gamma * m))
+
     def __call__(self, Y: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """Return k(y, z) for all rows y of Y (N×m) and z of Z (M×m), N×M."""
         if callable(self.function):
             return _checked(self.function(Y, Z), Y.shape[0], Z.shape[0])
         kind = KERNELS[self.function]
+        Y, Z = np.ascontiguousarray(Y), np.ascontiguousarray(Z)
         if kind == _COSINE:
             Y, Z = _unit_rows(Y), _unit_rows(Z)
         out = np.empty((Y.shape[0], Z.shape[0]))
         plan = split(Y.shape[0], Z.shape[0] * (Y.shape[1] / 6 + 8) + 5)
         weights = self.gamma, self.degree, self.coef0
-        plan.run(_entries, kind, np.ascontiguousarray(Y), np.ascontiguousarray(Z.T), *weights, out)
+        plan.run(_entries, kind, Y, np.ascontiguousarray(Z.T), *weights, out)
         return out
 
     def diagonal(self, Y: np.ndarray) -> np.ndarray:
@@ -82,8 +90,32 @@ def _checked(K: Any, n: int, m: int) -> np.ndarray:
 
 
 def _unit_rows(Y: np.ndarray) -> np.ndarray:
+    size = np.abs(Y).max(axis=1, keepdims=True)
+    Y = Y / np.where(size > 0, size, 1.0)  # so that squares neither overflow nor vanish
     norms = np.sqrt(np.einsum("ij,ij->i", Y, Y))[:, None]
     return Y / np.where(norms > 0, norms, 1.0)
+
+
+def check_range(K: np.ndarray) -> np.ndarray:
+    """Return K, a matrix of training rows, where its entries leave room to work with."""
+    size = float(np.abs(K).max(initial=0.0))
+    if not size <= LARGEST:
+        raise ValueError(
+            f"The kernel overflows on the training rows: its values go up to {size:.3g}, and {LARGEST:g} is the most. "
+            "Scale the data, or lower gamma or degree; divide a precomputed matrix by a constant."
+        )
+    return K
+
+
+def shorten(K: np.ndarray, largest: float = LARGEST) -> np.ndarray:
+    """Return K with rows of larger entries divided so that their largest is that; K itself where there are none."""
+    if max(K.max(initial=0.0), -K.min(initial=0.0)) <= largest:
+        return K
+    K = np.clip(K, -np.finfo(np.float64).max, np.finfo(np.float64).max)
+    size = np.abs(K).max(axis=1, keepdims=True)
+    too_large = size[:, 0] > largest
+    K[too_large] = K[too_large] / size[too_large] * largest
+    return K
 
 
 def find_gamma(gamma: float | str, function: Any, Y: np.ndarray, rng: np.random.RandomState) -> float:
@@ -132,7 +164,8 @@ def _value(kind, t, gamma, degree, coef0):
     if kind in (_RBF, _LAPLACIAN):
         return np.exp(-gamma * t)
     if kind == _POLYNOMIAL:
-        return (gamma * t + coef0) ** degree
+        base = gamma * t + coef0
+        return 0.0 if base < 0.0 and degree != np.floor(degree) else base**degree
     if kind == _SIGMOID:
         return np.tanh(gamma * t + coef0)
     return t

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from oddatom.features.kernels import Kernel
+from oddatom.features.kernels import Kernel, check_range
 
 _BLOCK = 4096
 
@@ -20,11 +20,13 @@ def choose_landmarks(
 
 def _columns(kernel: Kernel | None, Y: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """K(Y, Y[indices]), N × len(indices)."""
-    return np.ascontiguousarray(Y[:, indices]) if kernel is None else kernel(Y, np.ascontiguousarray(Y[indices]))
+    if kernel is None:
+        return check_range(np.ascontiguousarray(Y[:, indices]))
+    return check_range(kernel(Y, np.ascontiguousarray(Y[indices])))
 
 
 def _diagonal(kernel: Kernel | None, Y: np.ndarray) -> np.ndarray:
-    return np.diag(Y).copy() if kernel is None else kernel.diagonal(Y)
+    return check_range(np.diag(Y).copy() if kernel is None else kernel.diagonal(Y))
 
 
 def uniform(kernel: Kernel | None, Y: np.ndarray, n: int, rng: np.random.RandomState) -> np.ndarray:
@@ -60,9 +62,10 @@ def leverage(kernel: Kernel | None, Y: np.ndarray, n: int, rng: np.random.Random
     B = C @ (vectors[:, keep] / np.sqrt(np.where(keep, values, 1.0)[keep]))  # K is about BBᵀ
     squares, rotation = np.linalg.eigh(B.T @ B)
     squares = np.maximum(squares, 0.0)
-    lam = _ridge(squares, 0.5 * n)
+    diagonal = _diagonal(kernel, Y)
+    lam = max(_ridge(squares, 0.5 * n), 1e-12 * float(np.abs(diagonal).sum()), 1e-300)
     inside = np.einsum("ij,ij->i", B @ (rotation / (squares + lam)), B @ rotation)
-    outside = np.maximum(_diagonal(kernel, Y) - np.einsum("ij,ij->i", B, B), 0.0) / lam  # what the estimate misses
+    outside = np.maximum(diagonal - np.einsum("ij,ij->i", B, B), 0.0) / lam  # what the estimate misses
     return np.array(_draw(np.minimum(np.maximum(inside, 0.0) + outside, 1.0), n, rng, []))
 
 

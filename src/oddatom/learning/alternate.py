@@ -142,6 +142,15 @@ def lagrangian(group: ShardGroup[Any], model: Model, learner: Learner) -> float:
     return F + learner.eta * (0.5 * float(w @ w) - float(w @ weighted) / C)
 
 
+def check_overflow(square: float, learner: Learner) -> None:
+    """Refuse to go on with codes, or weights of them, whose square has overflowed."""
+    if not np.isfinite(square):
+        raise ValueError(
+            f"The codes overflowed in the update of an atom: the SVM's weight eta = {learner.eta:g} is too large. "
+            "Lower the 'coupling' parameter; 1 is the paper's."
+        )
+
+
 def _solve_svm(group: ShardGroup[Any], n: int, learner: Learner, w0: np.ndarray | None = None) -> OneClassFit:
     return SVM_SOLVERS[learner.svm_solver](group, n, learner.nu, w0=w0)
 

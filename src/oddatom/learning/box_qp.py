@@ -178,6 +178,91 @@ def solve_box(dsyrk, U, b, tol):
     return best_q, best_tau, best_gap, steps
 
 
+@njit(**_OPTIONS)
+def solve_complement(dsyrk, V, c, tol):
+    """The same problem for M rows in few dimensions less than M: min ½‖x − c‖² + ‖x‖₁ with Vᵀx = 0, VᵀV = I, Vᵀc = 0.
+
+    With UUᵀ = I − VVᵀ Newton's equations are eliminated to as many unknowns as V has columns,
+    Vᵀ(I + Θ)⁻¹V s = Vᵀ Θ(I + Θ)⁻¹ g and Δτ = Θ(I + Θ)⁻¹(g + Vs). Returns (x, τ, gap, steps) of the best iterate.
+    """
+    M, n = V.shape
+    tau, zl, zu, theta, x = np.zeros(M), np.empty(M), np.empty(M), np.empty(M), c.copy()
+    r, g, rest, dt, dzl, dzu = np.empty(M), np.empty(M), np.empty(M), np.empty(M), np.empty(M), np.empty(M)
+    S, buf, s, inside = np.empty((n, n)), np.empty((M, n)), np.empty(n), np.empty(M)
+    letters, sizes, factors = np.empty(2, np.uint8), np.empty(2, np.int32), np.empty(1)
+    best_x, best_tau, best_gap = x.copy(), tau.copy(), np.inf
+    start = max(0.5 * np.sum(np.abs(x)) / M, 1e-300)
+    for j in range(M):
+        zu[j] = max(x[j], 0.0) + start
+        zl[j] = max(-x[j], 0.0) + start
+    step = 1.0
+    for steps in range(MAX_STEPS + 1):
+        np.dot(V.T, tau, s)
+        np.dot(V, s, inside)
+        gap, mu = 0.0, 0.0
+        for j in range(M):
+            rest[j] = c[j] - tau[j] + inside[j] - x[j]
+            gap += 0.5 * rest[j] * rest[j] + abs(x[j]) - tau[j] * x[j]
+            mu += (1.0 + tau[j]) * zl[j] + (1.0 - tau[j]) * zu[j]
+        mu /= 2.0 * M
+        if not np.isfinite(gap):
+            break
+        if gap < best_gap:
+            best_gap = gap
+            best_x[:] = x
+            best_tau[:] = tau
+        if gap <= tol or step < 1e-9 or steps == MAX_STEPS:
+            break
+
+        for j in range(M):
+            lo, hi = 1.0 + tau[j], 1.0 - tau[j]
+            theta[j] = lo * hi / (zl[j] * hi + zu[j] * lo)
+            root = np.sqrt(1.0 / (1.0 + theta[j]))
+            for i in range(n):
+                buf[j, i] = root * V[j, i]
+        S[:] = 0.0
+        add_gram(dsyrk, buf, M, S, letters, sizes, factors)
+        L, exists = cholesky(S)
+        if not exists:
+            break
+        for corrected in range(2):
+            if corrected == 0:
+                for j in range(M):
+                    dzl[j] = 0.0
+                    dzu[j] = 0.0
+                    r[j] = x[j]
+            else:
+                target = mu * (_product(tau, zl, zu, dt, dzl, dzu, step) / mu) ** 3
+                _correct(tau, dt, dzl, dzu, target, x, r)
+            for j in range(M):
+                g[j] = r[j] + rest[j]
+                inside[j] = theta[j] / (1.0 + theta[j]) * g[j]
+            np.dot(V.T, inside, s)
+            _solve_factored(L, s)
+            np.dot(V, s, inside)
+            for j in range(M):
+                dt[j] = theta[j] / (1.0 + theta[j]) * (g[j] + inside[j])
+            _multiplier_steps(tau, zl, zu, dt, dzl, dzu)
+            step = _longest_step(tau, zl, zu, dt, dzl, dzu)
+        step *= 0.995
+        for j in range(M):
+            x[j] += step * (rest[j] - dt[j] + inside[j])
+            tau[j] += step * dt[j]
+            zl[j] += step * dzl[j]
+            zu[j] += step * dzu[j]
+    return best_x, best_tau, best_gap, steps
+
+
+@njit(**_SUMS)
+def natural_residual(x, tau):
+    """‖x − soft(x + τ, 1)‖², which is zero where τ is a subgradient of ‖x‖₁."""
+    total = 0.0
+    for j in range(x.size):
+        y = x[j] + tau[j]
+        total += (x[j] - np.sign(y) * max(abs(y) - 1.0, 0.0)) ** 2
+    return total
+
+
 @njit(**_SUMS)
 def _gap(U, b, q, tau, x, rest):
     """x = Uq, rest = b − Uᵀτ − q; returns the duality gap ½‖rest‖² + Σ |x| − τ x."""
@@ -213,13 +298,13 @@ def _set_zeros(rows, q, band, tau):
 
 
 @njit(**_OPTIONS)
-def solve_rows(dsyrk, U, b, start, tol):
+def solve_rows(dsyrk, U, b, start, tol, guess_only=False):
     """Solve to a duality gap of `tol` from a first guess of q; returns (q, τ, gap, natural residual, rows solved).
 
     At the solution few x = Uq are zero, and elsewhere τ is the sign of x. So the zeros and signs of the guess are
     tried, which takes linear equations only; then the rows nearest zero are solved with the others' signs fixed, more
     and more of them, in the end all. The duality gap over all rows decides, and every choice of rows depends on their
-    values, never on their order.
+    values, never on their order. With `guess_only` only the zeros and signs of the guess are tried.
     """
     M, n = U.shape
     x, size_of, tau = np.empty(M), np.empty(M), np.empty(M)
@@ -258,7 +343,9 @@ def solve_rows(dsyrk, U, b, start, tol):
                 tau[band[r]] = part[r]
             solved += count
             gap = _gap(U, b, q, tau, x, rest)
-        if not gap > 2.0 * tol or threshold == np.inf:  # numbers that overflow have no gap: do not look for ever
+        if (
+            guess_only or not gap > 2.0 * tol or threshold == np.inf
+        ):  # numbers that overflow have no gap: do not look for ever
             break
         if size == 0:
             size = n + MORE
@@ -269,12 +356,9 @@ def solve_rows(dsyrk, U, b, start, tol):
                     wrong += 1
             size = max(2 * size, size + 3 * wrong) if gap > 0.1 * before else size
             before = gap
-    natural = 0.0
     if size == 0:
         x[:] = size_of
-    for j in range(M):
-        y = x[j] + tau[j]
-        natural += (x[j] - np.sign(y) * max(abs(y) - 1.0, 0.0)) ** 2
+    natural = natural_residual(x, tau)
     for i in range(n):
         natural += rest[i] * rest[i]
     return q, tau, gap, np.sqrt(natural), solved

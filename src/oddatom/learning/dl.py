@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from oddatom.learning.alternate import Learner, Model, fit_svm, lagrangian
+from oddatom.learning.alternate import Learner, Model, check_overflow, fit_svm, lagrangian
 from oddatom.learning.atoms import AtomSolution, power_atom, solve_atom, solve_atom_rows
 from oddatom.shards.base import ShardGroup
 
@@ -50,9 +50,13 @@ class DL(Learner):
         moments = None
         for position, i in enumerate(order):
             if by_rows[i]:
-                solution, cc = _solve_by_rows(group, int(i), D[i], float(kappa[i]))
+                R, c = _rows(group, int(i), D[i], float(kappa[i]))
+                cc = float(c @ c)
+                check_overflow(cc, self)
+                solution = solve_atom_rows(R, c, D[i])
             else:
                 A, g, cc = group.map_reduce("moments", i, D[i], kappa[i]) if moments is None else moments
+                check_overflow(cc, self)
                 solution = ATOM_SOLVERS[self.atom_solver](A, g, D[i])
             t = sqrt(max(solution.gain + cc, 0.0))  # ‖R d + c‖
             norm = model.norms[i] = self.penalty.prox(t)
@@ -86,8 +90,7 @@ class DL(Learner):
         group.map("svm_open", np.ones(D.shape[0], bool))
 
 
-def _solve_by_rows(group: ShardGroup[Any], i: int, d: np.ndarray, kappa: float) -> tuple[AtomSolution, float]:
-    """Theorem 1 in the space of the atom's rows, where they are far fewer than the features; and ‖c‖²."""
+def _rows(group: ShardGroup[Any], i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray]:
+    """R and c of an atom with far fewer rows than features, where Theorem 1 is solved in the space of the rows."""
     pieces = group.map("rows", i, d, kappa)
-    R, c = np.concatenate([R for R, _ in pieces]), np.concatenate([c for _, c in pieces])
-    return solve_atom_rows(R, c, d), float(c @ c)
+    return np.concatenate([R for R, _ in pieces]), np.concatenate([c for _, c in pieces])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from oddatom.learning.alternate import Learner, Model, fit_svm, lagrangian
+from oddatom.learning.alternate import Learner, Model, check_overflow, fit_svm, lagrangian
 from oddatom.learning.pair_gradient import gradient_pair
 from oddatom.learning.pairs import Pair, PairSolution, exact_pair, least_squares_map
 from oddatom.shards.base import ShardGroup
@@ -68,11 +68,7 @@ class DPL(Learner):
             pair = Pair(i, D[i], *weights, self.penalty, int(model.counts[i]), *known)
             d, P[i], residual, basis = solve(group, pair, halfway if self.track_atoms else None)
             (square,) = group.map_reduce("pair_commit", old[0], d, P[i])
-            if not np.isfinite(square):
-                raise ValueError(
-                    f"The codes overflowed in the update of a pair: the SVM's weight eta = {self.eta:g} is too large. "
-                    "Lower the 'coupling' parameter; 1 is the paper's."
-                )
+            check_overflow(square, self)
             model.norms[i] = np.sqrt(square)
             if P[i].any():
                 flips[i] = -1.0 if float(D[i] @ d) < 0.0 else 1.0

@@ -23,9 +23,9 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import lapack, qr
 
-from oddatom.learning.box_qp import solve_rows
+from oddatom.learning.box_qp import natural_residual, solve_complement, solve_rows
 from oddatom.learning.penalties import Penalty
 from oddatom.shards._blas import DSYRK
 from oddatom.shards.base import ShardGroup
@@ -35,6 +35,7 @@ KKT_TOL = 1e-6  # its natural residual over ‖b‖
 RANK_TOL = 1e-12  # pivots of YᵀY below this share of the largest count as zero
 SMALL = 2048  # rows that are solved at once
 GOOD_PIVOT = 1e-5  # where the last pivot is above this share of the first, U is orthonormal to about 1e-11
+WIDE = 64  # columns of U from which the dimensions it leaves out are worth a basis
 SAFE = 1e-140  # the square of a number between this and its inverse neither vanishes nor overflows
 TINY = 1e-6  # a solution shorter than this share of ‖b‖ is zero, as far as GAP_TOL can tell
 
@@ -206,9 +207,23 @@ def solve_l1(
         size *= 3
     everything = group.map("pair_all")
     U = everything[0] if len(everything) == 1 else np.concatenate(everything)
-    q, tau, _, residual, _ = solve_rows(DSYRK, U, b / alpha, q / alpha, goal / alpha**2)
+    q, tau, residual = _solve_all(U, b / alpha, q / alpha, goal / alpha**2)
     group.scatter("pair_set_all", _cut(tau, everything))
     return alpha * q, alpha * residual / norm
+
+
+def _solve_all(U: np.ndarray, b: np.ndarray, start: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """q, τ and natural residual on rows held here; where U leaves few dimensions out, in terms of those."""
+    n_rows, rank = U.shape
+    few = rank >= WIDE and 0 < n_rows - rank < rank // 2
+    q, tau, gap, residual, _ = solve_rows(DSYRK, U, b, start, tol, few)
+    if few and not gap <= 2.0 * tol:
+        V = np.ascontiguousarray(qr(U, check_finite=False)[0][:, rank:])
+        x, tau, _, _ = solve_complement(DSYRK, V, U @ b, tol)
+        q = U.T @ x
+        apart = b - U.T @ tau - q
+        residual = sqrt(natural_residual(x, tau) + float(apart @ apart))
+    return q, tau, residual
 
 
 def _cut(values: np.ndarray, pieces: Sequence[np.ndarray]) -> list[np.ndarray]:
