@@ -1,16 +1,25 @@
 """What the tests of the learned detectors share: rows, a first dictionary, the detectors, and when two are the same."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_array_equal
 
-from oddatom import DLOCSVM, DPLOCSVM
+from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM
 
 SCALINGS = (None, "standard", "robust")
-KINDS = {
+LINEAR = {
     "DL": (DLOCSVM, {}),
     "DPL": (DPLOCSVM, {"gamma": 0.002}),
     "DPL omp": (DPLOCSVM, {"gamma": 0.002, "representation": "omp"}),
 }
+KERNEL = {
+    "KDL": (KDLOCSVM, {}),
+    "KDPL": (KDPLOCSVM, {"alpha": 0.002}),
+    "KDPL omp": (KDPLOCSVM, {"alpha": 0.002, "representation": "omp"}),
+}
+KINDS = {**LINEAR, **KERNEL}
+linear_only = pytest.mark.parametrize("make", LINEAR, indirect=True, scope="module")  # not in a kernel's space
+kernel_only = pytest.mark.parametrize("make", KERNEL, indirect=True, scope="module")
 
 
 def rows(N=120, m=6, seed=0):

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from learned import SCALINGS, dense, first_atoms, rows, same_model, tables
+from learned import SCALINGS, dense, first_atoms, linear_only, rows, same_model, tables
 from oddatom import AllAtomsTrimmedWarning, DegenerateMarginWarning, LinearOneClassSVM, _threads
 from oddatom.detectors import _base, dpl
 from oddatom.features.scaling import fit_scaling
@@ -23,6 +23,7 @@ no_margin_wanted = pytest.mark.filterwarnings("ignore::oddatom.DegenerateMarginW
 # Scores, labels, codes
 
 
+@linear_only
 @no_margin_wanted
 @pytest.mark.parametrize("scaling", SCALINGS)
 def test_scores_decisions_and_labels_agree(make, X, scaling):
@@ -41,6 +42,7 @@ def test_scores_decisions_and_labels_agree(make, X, scaling):
     assert np.any(labels == -1) == (not linear)
 
 
+@linear_only
 def test_rows_on_the_margin_are_inliers(fitted, X):
     """Those with a multiplier strictly between its bounds lie on the margin."""
     top = 1 / (fitted.nu_ * len(X))
@@ -65,6 +67,7 @@ def test_last_svm_is_fitted_on_codes_like_those_of_new_rows(fitted, X):
     assert 0.05 <= np.mean(fitted.predict(X) == -1) <= 0.11
 
 
+@linear_only
 def test_default_sizes(make, X):
     model = make(max_iter=1).fit(X)
     assert model.dictionary_.shape == (12, 6)
@@ -72,6 +75,7 @@ def test_default_sizes(make, X):
     assert make(n_atoms=1, max_iter=1).fit(X).n_nonzero_ == 1
 
 
+@linear_only
 def test_inverse_transform(fitted, X):
     codes = fitted.transform(X)
     back = fitted.inverse_transform(codes)
@@ -196,6 +200,7 @@ def test_number_of_threads_does_not_matter(make, monkeypatch):
     assert_array_equal(dense(one.transform(X)), dense(two.transform(X)))
 
 
+@linear_only
 def test_number_of_blas_threads_does_not_matter(make):
     # Several sizes: a sum cut in two does not round differently every time.
     for N in (30_000, 45_000, 60_000):
@@ -214,6 +219,7 @@ def test_seed(make, fitted, X):
     assert np.abs(make(random_state=1).fit(X).dictionary_ - fitted.dictionary_).max() > 1e-3
 
 
+@linear_only
 def test_order_of_training_rows_does_not_matter(make, X):
     order = np.random.default_rng(2).permutation(len(X))
     scores = make(init=first_atoms()).fit(X).score_samples(X)
@@ -231,6 +237,7 @@ def test_units_do_not_matter(make, X, scaling, factor):
     assert_allclose(scaled.score_samples(factor * X), scores, atol=1e-6 * np.abs(scores).max())
 
 
+@linear_only
 @no_margin_wanted
 def test_training_rows_score_as_new_rows_do(make, X):
     for scaling in SCALINGS:
@@ -241,6 +248,7 @@ def test_training_rows_score_as_new_rows_do(make, X):
 # The first dictionary
 
 
+@linear_only
 def test_init_with_an_array_takes_its_rows(make, X):
     D = first_atoms()
     model = make(init=100 * D, max_iter=0).fit(X)
@@ -248,6 +256,7 @@ def test_init_with_an_array_takes_its_rows(make, X):
     assert make(init=D.tolist(), n_atoms=9, max_iter=0).fit(X).dictionary_.shape == (9, 6)
 
 
+@linear_only
 def test_init_from_the_data_takes_rows(make, X):
     Y = np.vstack([np.zeros((5, 6)), X])
     model = make(init="data", max_iter=0, n_atoms=20).fit(Y)
@@ -257,6 +266,7 @@ def test_init_from_the_data_takes_rows(make, X):
     assert np.unique(found).size == 20
 
 
+@linear_only
 def test_init_from_fewer_rows_than_atoms(make):
     assert make(init="data", n_atoms=12).fit(rows(5)).dictionary_.shape == (12, 6)
 
@@ -276,6 +286,7 @@ def test_n_init_keeps_the_lowest_objective(make, X):
 # No margin, no atoms
 
 
+@linear_only
 def test_without_a_margin(make):
     centred = np.random.default_rng(0).standard_normal((200, 5))
     model = make(nu=0.1, n_atoms=8)
@@ -291,6 +302,7 @@ def test_without_a_margin(make):
     assert 0.05 <= np.mean(model.predict(centred) == -1) <= 0.1
 
 
+@linear_only
 def test_without_a_margin_at_any_nu(make):
     """Each row with its opposite: the mean of the codes is zero, so nu = 1 has no margin either."""
     half = np.random.default_rng(0).standard_normal((50, 4))
@@ -302,6 +314,7 @@ def test_without_a_margin_at_any_nu(make):
     assert_array_equal(model.predict(X), 1)
 
 
+@linear_only
 @no_margin_wanted
 def test_detect_batch_says_when_there_is_no_margin(make, name):
     X = np.random.default_rng(0).normal(size=(200, 4))
@@ -312,6 +325,7 @@ def test_detect_batch_says_when_there_is_no_margin(make, name):
     assert (labels == -1).all()
 
 
+@linear_only
 def test_without_atoms(make, X):
     model = make(beta=100.0)
     with pytest.warns(AllAtomsTrimmedWarning, match=r"trimmed every atom: beta=100\.0 .* Lower beta") as caught:
@@ -362,6 +376,7 @@ def test_large_finite_rows_are_not_taken_for_infinite(make):
     assert_array_equal(huge.predict(1e307 * X), make().fit(X).predict(X))
 
 
+@linear_only
 def test_rows_of_extreme_size_keep_their_side(fitted, X):
     row = X[:1]
     for size in (1e120, 1e160, 1e200, 1e250):
@@ -373,6 +388,7 @@ def test_rows_of_extreme_size_keep_their_side(fitted, X):
         assert both[0] == fitted.score_samples(row)[0]
 
 
+@linear_only
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @no_margin_wanted
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
@@ -393,6 +409,7 @@ def test_rows_beyond_the_range_of_numbers(make, X, scaling, unit):
             assert_array_equal(model.detect_batch(far), model.detect_batch(1e60 * near))
 
 
+@linear_only
 @no_margin_wanted
 def test_a_large_constant_column_does_not_drown_a_huge_row(make, X):
     model = make(scaling="robust").fit(np.column_stack([1e-3 * X, np.full(len(X), 1e300)]))

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from learned import broken, rows
+from learned import broken, linear_only, rows
 
 BAD_PARAMETERS = {
     "nu zero": ({"nu": 0}, r"The 'nu' parameter of NAME must be .* Got 0 instead\. It is the share"),
@@ -16,14 +16,17 @@ BAD_PARAMETERS = {
     "beta": ({"beta": -1.0}, r"The 'beta' parameter .* Got -1\.0 instead\. .*0 switches the penalty off"),
     "penalty": ({"penalty": "l22"}, r"The 'penalty' parameter of NAME must be a str among .* Got 'l22' instead"),
     "n_nonzero": ({"n_atoms": 3, "n_nonzero": 4}, r"'n_nonzero' .* at most n_atoms = 3\. Got 4 instead; lower"),
+    "init text": ({"init": [["a"] * 6]}, r"'init' parameter of NAME must be an array of numbers"),
+    "n_jobs": ({"n_jobs": 0}, r"'n_jobs' parameter of NAME"),
+}
+
+BAD_INITS = {
     "init": ({"init": np.ones((4, 5))}, r"'init' .* = \(4, 6\)\. Got shape \(4, 5\) instead; pass one row per atom"),
     "init rows": ({"init": np.ones((4, 6)), "n_atoms": 3}, r"'init' .* = \(3, 6\)\. Got shape \(4, 6\) instead"),
     "init name": ({"init": "ones"}, r"The 'init' parameter .* Got 'ones' instead\. Pass a name, or one row per atom"),
-    "init text": ({"init": [["a"] * 6]}, r"'init' parameter of NAME must be an array of numbers"),
     "init empty": ({"init": np.empty((0, 6))}, r"\(n_atoms, n_features\) = \(1, 6\). Got shape \(0, 6\)"),
     "zero atom": ({"init": np.diag([1.0, 1, 0, 1, 1, 1])}, r"'init' array must hold .* Row 2 is \[0\.0, .* replace"),
     "nan atom": ({"init": np.full((2, 6), np.nan)}, r"'init' array must hold finite, non-zero atoms\. Row 0 is \[nan"),
-    "n_jobs": ({"n_jobs": 0}, r"'n_jobs' parameter of NAME"),
 }
 
 BAD_ROWS = {
@@ -64,6 +67,16 @@ def assert_untouched(model):
 @pytest.mark.parametrize("case", BAD_PARAMETERS)
 def test_bad_parameters(make, name, X, case):
     parameters, message = BAD_PARAMETERS[case]
+    model = make(**parameters)
+    with pytest.raises(ValueError, match=message.replace("NAME", name)):
+        model.fit(X)
+    assert_untouched(model)
+
+
+@linear_only
+@pytest.mark.parametrize("case", BAD_INITS)
+def test_bad_first_dictionaries(make, name, X, case):
+    parameters, message = BAD_INITS[case]
     model = make(**parameters)
     with pytest.raises(ValueError, match=message.replace("NAME", name)):
         model.fit(X)

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from learned import rows, same_model
 from oddatom.detectors import dpl as dpl_detector
+from oddatom.detectors import kernel as kernel_detector
 from oddatom.learning import dl, dpl
 from oddatom.scores import SCORES
 
@@ -248,7 +249,8 @@ def test_interrupted_scoring_gives_the_threads_back(fitted, X, monkeypatch):
     before, scores = thread_counts(), fitted.score_samples(X)
     with monkeypatch.context() as patch:
         patch.setitem(SCORES, "margin", interrupt)
-        patch.setattr(dpl_detector, "linear_margin", interrupt)
+        for module in (dpl_detector, kernel_detector):
+            patch.setattr(module, "linear_margin", interrupt)
         # The traceback, and all it holds on to, is alive while the threads are counted.
         with pytest.raises(KeyboardInterrupt) as caught:
             fitted.score_samples(X)

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from learned import rows
 from oddatom import KDLOCSVM, KDPLOCSVM
 from oddatom.features.kernels import Kernel
-from reference import best_analysis, dl_ocsvm
+from reference import best_analysis, dl_ocsvm, one_class_svm
 
 N, ATOMS = 60, 4
 
@@ -50,7 +50,8 @@ def test_the_first_corollary(K, coding, coupling):
     """a* maximises ½‖RᵀKa + νλ‖² over aᵀKa = 1, as well as a general optimiser; x* is that vector, shrunk."""
     R, _, used, start, end = before_and_after(KDLOCSVM, K, kernel_coding=coding, coupling=coupling)
     c = coupling * start.train_coef_[0] * start.dual_coef_[used]  # the last SVM has the same codes: see active_atoms_
-    assert (c.any() if coupling else True) and used.sum() > 5
+    assert c.any() == (coupling > 0)
+    assert used.sum() > 5
 
     def value(u):
         a = u / np.sqrt(u @ K @ u)
@@ -89,8 +90,6 @@ def test_the_second_corollary(K, coding, alpha):
     apart = end.dictionary_coefficients_[:, 0] - a
     assert apart @ K @ apart < 1e-12
     # The SVM of the pairs' first codes, which is not the last one: recover its multipliers from a tight fit.
-    from reference import one_class_svm
-
     X = start.train_codes_.toarray()
     w, _, lam = one_class_svm(X, 0.3)
     assert_allclose(start.train_coef_, w, atol=1e-5 * np.abs(w).max())

@@ -16,7 +16,7 @@ from oddatom.detectors._validation import check_rows
 from oddatom.exceptions import IndefiniteKernelWarning
 from oddatom.explain import as_frame_like, margin_by_atom
 from oddatom.features.kernel_map import KernelMap, fit_kernel_map
-from oddatom.features.kernels import GAMMAS, KERNELS, LARGEST, Kernel, find_gamma, shorten
+from oddatom.features.kernels import GAMMAS, KERNELS, Kernel, find_gamma, shorten
 from oddatom.features.landmarks import LANDMARKS
 from oddatom.features.scaling import Scaling, fit_scaling
 from oddatom.learning.alternate import Model
@@ -155,7 +155,7 @@ class KernelDetector(LearnedDetector):
         """Rows as the kernel takes them; those that are too large for it are shortened."""
         kernel = self.kernel_map_.kernel
         if kernel is None:
-            return shorten(X, LARGEST)
+            return X
         return shorten(super()._scaled(X)[0], kernel.reach(X.shape[1]))
 
     def explain(self, X: Any) -> Any:

@@ -58,7 +58,9 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
     except (ValueError, TypeError) as error:
         if "could not convert string" in str(error) or _other_columns(X):
             raise ValueError(f"{error}. {_text_advice(X)}") from None
-        raise
+        if "features" not in str(error) or scipy.sparse.issparse(X) or np.isfinite(np.asarray(X, np.float64)).all():
+            raise
+        rows = np.asarray(X, np.float64)  # of the two mistakes NaN is named first, as scikit-learn does
     if scipy.sparse.issparse(rows):
         if not rows.has_canonical_format:
             rows = rows.copy()  # it may be the caller's own
@@ -71,7 +73,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
         bad = np.flatnonzero(~np.isfinite(rows).all(axis=0)) if suspect else np.empty(0, int)
     if bad.size:
         names = getattr(estimator, "feature_names_in_", None)
-        listed = ", ".join(repr(str(names[i])) if names is not None else str(i) for i in bad[:10])
+        known = 0 if names is None else len(names)
+        listed = ", ".join(repr(str(names[i])) if i < known else str(i) for i in bad[:10])
         more = f" and {bad.size - 10} more" if bad.size > 10 else ""
         raise ValueError(
             f"Input X contains NaN or infinity in column{'s' if bad.size > 1 else ''} {listed}{more}. "

@@ -26,7 +26,7 @@ def _columns(kernel: Kernel | None, Y: np.ndarray, indices: np.ndarray) -> np.nd
 
 
 def _diagonal(kernel: Kernel | None, Y: np.ndarray) -> np.ndarray:
-    return check_range(np.diag(Y).copy() if kernel is None else kernel.diagonal(Y))
+    return np.diag(Y).copy() if kernel is None else kernel.diagonal(Y)
 
 
 def uniform(kernel: Kernel | None, Y: np.ndarray, n: int, rng: np.random.RandomState) -> np.ndarray:
