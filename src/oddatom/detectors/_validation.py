@@ -72,9 +72,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
             suspect = not np.isfinite(rows.sum())
         bad = np.flatnonzero(~np.isfinite(rows).all(axis=0)) if suspect else np.empty(0, int)
     if bad.size:
-        names = getattr(estimator, "feature_names_in_", None)
-        known = 0 if names is None else len(names)
-        listed = ", ".join(repr(str(names[i])) if i < known else str(i) for i in bad[:10])
+        names = getattr(estimator, "feature_names_in_", ())
+        listed = ", ".join(repr(str(names[i])) if i < len(names) else str(i) for i in bad[:10])
         more = f" and {bad.size - 10} more" if bad.size > 10 else ""
         raise ValueError(
             f"Input X contains NaN or infinity in column{'s' if bad.size > 1 else ''} {listed}{more}. "
