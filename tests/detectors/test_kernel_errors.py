@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from learned import dense, kernel_only, rows
 from oddatom import KDLOCSVM, KDPLOCSVM, AllAtomsTrimmedWarning
@@ -63,7 +65,10 @@ BAD_PARAMETERS = {
         {"kernel": lambda Y, Z: 0 * Y @ Z.T},
         r"kernel of all training rows is zero: there is nothing",
     ),
-    "negative": ({"kernel": lambda Y, Z: -(Y @ Z.T)}, r"kernel of all training rows is zero: .* Try another kernel"),
+    "negative": (
+        {"kernel": lambda Y, Z: -(Y @ Z.T)},
+        r"positive part of the kernel of all training rows is zero: .* Try another kernel",
+    ),
     "overflow": ({"kernel": "polynomial", "gamma": 1e150}, r"overflows on the training rows: .* lower gamma or degree"),
 }
 
@@ -251,3 +256,27 @@ def test_huge_rows_of_a_matrix(make, X):
         found = dense(model.transform(far))
         assert_allclose(found[:4] / min(size, 1e100), codes[:4], atol=1e-9 * np.abs(codes).max())
     assert_array_equal(new, before)
+
+
+def test_a_function_cannot_change_the_rows():
+    def kernel(Y, Z):
+        Z *= 1.1
+        return Y @ Z.T
+
+    with pytest.raises(ValueError, match="read-only"):
+        KDLOCSVM(kernel=kernel, random_state=0).fit(np.random.default_rng(0).uniform(size=(20, 3)))
+
+
+@pytest.mark.parametrize("K", [1j * np.ones((20, 20)), scipy.sparse.eye_array(20), None])
+def test_a_function_must_return_real_numbers(K):
+    with pytest.raises(ValueError, match="must return a dense array of real numbers"):
+        KDLOCSVM(kernel=lambda Y, Z: K, random_state=0).fit(np.random.default_rng(0).uniform(size=(20, 3)))
+
+
+def test_landmarks_that_see_nothing():
+    X = np.concatenate([np.zeros((40, 3)), np.eye(3)])
+    detector = KDLOCSVM(kernel="linear", approximation="nystroem", n_landmarks=1, random_state=0)
+    with pytest.raises(ValueError, match=r"landmarks see nothing .* landmarks='leverage'"):
+        detector.fit(X)
+    for method in ("kmeans++", "leverage"):
+        assert clone(detector).set_params(landmarks=method).fit(X).components_.shape[1] == 1

@@ -410,6 +410,8 @@ def test_few_dimensions_left_out(n_rows, alpha, monkeypatch):
     assert_allclose(x, wanted, atol=1e-6 * np.linalg.norm(c))
     U, tau = range_basis(problem.Y), multipliers(group)
     assert_allclose(U.T @ (x + alpha * tau - c), 0, atol=1e-6 * np.linalg.norm(c))
+    monkeypatch.setattr(pairs, "solve_complement", lambda _, V, c, tol: (0 * c, 0 * c, np.inf, 100))
+    assert_allclose(problem.solve(alpha, L21(0.0))[1], wanted, atol=1e-6 * np.linalg.norm(c))  # all rows instead
 
 
 def test_known_basis_and_old_codes_change_nothing():

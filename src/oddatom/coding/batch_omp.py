@@ -82,7 +82,7 @@ def batch_omp(Y: Array, D: Array, n_nonzero: int, *, gram: Array | None = None) 
     Y : (N, m), C-contiguous, float64 or float32
         Rows to code. The work is done in their dtype.
     D : (n, m)
-        Atoms, of norm one (a zero atom is never chosen).
+        Atoms, of norm one (a zero atom is never chosen; of others, the longer are preferred).
     n_nonzero : int
         s, at least 1.
     gram : (n, n), optional

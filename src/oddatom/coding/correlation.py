@@ -11,7 +11,8 @@ from oddatom.coding.batch_omp import Codes, batch_omp
 def correlation_omp(Y: np.ndarray, D: np.ndarray, n_nonzero: int, *, gram: np.ndarray | None = None) -> Codes:
     """Code the correlations Y Dᵀ of rows and atoms with the rows of D Dᵀ as the dictionary, instead of Y with D.
 
-    In a feature space Y Dᵀ is (AᵀK̃)ᵀ and D Dᵀ is AᵀKA. `sq_residual` is ‖y − x D‖² all the same.
+    Plain matching pursuit: the rows of D Dᵀ are taken as they are, not divided by their norms. In a feature space
+    Y Dᵀ is (AᵀK̃)ᵀ and D Dᵀ is AᵀKA. `sq_residual` is ‖y − x D‖² all the same.
     """
     G = np.ascontiguousarray(D @ D.T if gram is None else gram)
     codes = batch_omp(analysis_codes(Y, D), G, n_nonzero)

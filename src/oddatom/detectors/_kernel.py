@@ -83,7 +83,13 @@ class KernelDetector(LearnedDetector):
         kernel_map = fit_kernel_map(kernel, Y, float(rank_tol), landmarks, self.landmarks, rng)
         Phi = kernel_map.apply(Y)
         if not Phi.any():
-            raise ValueError("The kernel of all training rows is zero: there is nothing to learn. Try another kernel.")
+            raise ValueError(
+                "The positive part of the kernel of all training rows is zero: there is nothing to learn. Try another "
+                "kernel."
+                if exact
+                else f"The {landmarks} landmarks see nothing of the other rows. Raise n_landmarks, or take "
+                "landmarks='leverage'."
+            )
         attributes = {
             "scaling_": scaling,
             "scale_": scaling.scale,

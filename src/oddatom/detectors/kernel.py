@@ -41,18 +41,21 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
     beta : float, default=0.1
         Weight of the row penalty, at least 0.
     kernel : {"rbf", "laplacian", "polynomial", "sigmoid", "linear", "cosine", "precomputed"} or callable, default="rbf"
-        A function is called with two arrays of scaled rows, N × m and M × m, and returns their N × M matrix. With
-        "precomputed" `fit` takes the training rows' square matrix, and the other methods K(new rows, training rows).
+        "poly" is short for "polynomial". A function is called with two read-only arrays of scaled rows, N × m and
+        M × m, and returns their N × M matrix; a score is then as independent of other rows, and a model as easily
+        pickled, as the function is. With "precomputed" `fit` takes the training rows' square matrix, and the other
+        methods K(new rows, training rows).
     gamma : float or {"scale", "auto", "median"}, default="scale"
-        Width of the kernel, on rows divided by their Frobenius norm: 1 / (m var(Y)), 1 / m, or one over the median over
-        pairs of rows of what gamma multiplies.
+        Width of the kernel, on rows divided by their Frobenius norm: 1 / (m var(Y)), 1 / m, or one over the median of
+        what gamma multiplies (its absolute value, where not zero) over pairs of at most 1,000 random rows.
     degree, coef0 : float, default=3 and 1
         Of the polynomial kernel (gamma y·z + coef0)^degree and of sigmoid, tanh(gamma y·z + coef0).
     approximation : {None, "nystroem", "auto"}, default="auto"
         None is exact: coordinates of the feature space on as many rows as span it. "nystroem" takes `n_landmarks` rows.
         "auto" is exact up to 4,000 rows.
     n_landmarks : int, default=256
-        Rows that stand for all in Nyström's method. Memory grows with n_samples × n_landmarks.
+        Rows that stand for all in Nyström's method; those that repeat others are dropped. Memory grows with
+        n_samples × n_landmarks.
     landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
         How they are chosen: all rows alike, far from each other in feature space, or by ridge leverage scores.
     rank_tol : float or None, default=None
@@ -207,18 +210,21 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     alpha : float or None, default=None
         Weight of the l1 penalty of the codes (`gamma` of `DPLOCSVM`), at least 0. None means 1 / sqrt(n_samples).
     kernel : {"rbf", "laplacian", "polynomial", "sigmoid", "linear", "cosine", "precomputed"} or callable, default="rbf"
-        A function is called with two arrays of scaled rows, N × m and M × m, and returns their N × M matrix. With
-        "precomputed" `fit` takes the training rows' square matrix, and the other methods K(new rows, training rows).
+        "poly" is short for "polynomial". A function is called with two read-only arrays of scaled rows, N × m and
+        M × m, and returns their N × M matrix; a score is then as independent of other rows, and a model as easily
+        pickled, as the function is. With "precomputed" `fit` takes the training rows' square matrix, and the other
+        methods K(new rows, training rows).
     gamma : float or {"scale", "auto", "median"}, default="scale"
-        Width of the kernel, on rows divided by their Frobenius norm: 1 / (m var(Y)), 1 / m, or one over the median over
-        pairs of rows of what gamma multiplies.
+        Width of the kernel, on rows divided by their Frobenius norm: 1 / (m var(Y)), 1 / m, or one over the median of
+        what gamma multiplies (its absolute value, where not zero) over pairs of at most 1,000 random rows.
     degree, coef0 : float, default=3 and 1
         Of the polynomial kernel (gamma y·z + coef0)^degree and of sigmoid, tanh(gamma y·z + coef0).
     approximation : {None, "nystroem", "auto"}, default="auto"
         None is exact: coordinates of the feature space on as many rows as span it. "nystroem" takes `n_landmarks` rows.
         "auto" is exact up to 4,000 rows.
     n_landmarks : int, default=256
-        Rows that stand for all in Nyström's method. Memory grows with n_samples × n_landmarks.
+        Rows that stand for all in Nyström's method; those that repeat others are dropped. Memory grows with
+        n_samples × n_landmarks.
     landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
         How they are chosen: all rows alike, far from each other in feature space, or by ridge leverage scores.
     rank_tol : float or None, default=None

@@ -1,4 +1,4 @@
-"""Kernels k(y, z) between rows. Every entry is made in a fixed order: it does not depend on the rows around it.
+"""Kernels k(y, z) between rows. Entries of named ones are made in a fixed order: no matter what rows are around.
 
 A new kernel is one line in `KERNELS` and one in `_value`.
 """
@@ -60,7 +60,7 @@ class Kernel(NamedTuple):
     def __call__(self, Y: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """Return k(y, z) for all rows y of Y (N×m) and z of Z (M×m), N×M."""
         if callable(self.function):
-            return _checked(self.function(Y, Z), Y.shape[0], Z.shape[0])
+            return _checked(self.function(_read_only(Y), _read_only(Z)), Y.shape[0], Z.shape[0])
         kind = KERNELS[self.function]
         Y, Z = np.ascontiguousarray(Y), np.ascontiguousarray(Z)
         if kind == _COSINE:
@@ -77,8 +77,20 @@ class Kernel(NamedTuple):
         return np.concatenate(blocks)
 
 
+def _read_only(Y: np.ndarray) -> np.ndarray:
+    """A view that a function cannot change our rows through."""
+    Y = Y.view()
+    Y.flags.writeable = False
+    return Y
+
+
 def _checked(K: Any, n: int, m: int) -> np.ndarray:
-    K = np.ascontiguousarray(K, dtype=np.float64)
+    K = np.asarray(K)
+    if K.dtype.kind not in "fiub":
+        raise ValueError(
+            f"A kernel function must return a dense array of real numbers. Got an array of {K.dtype} instead."
+        )
+    K = np.asarray(K, dtype=np.float64, order="C")
     if K.shape != (n, m):
         raise ValueError(
             f"A kernel function must return an array of shape {(n, m)} for {n} and {m} rows. Got {K.shape} instead; "
@@ -126,8 +138,8 @@ def find_gamma(gamma: float | str, function: Any, Y: np.ndarray, rng: np.random.
     if gamma == "auto":
         return 1.0 / m
     if gamma == "scale":
-        variance = float(Y.var())
-        return 1.0 / (m * variance) if variance > 0 else 1.0
+        variance, noise = float(Y.var()), (10 * np.finfo(np.float64).eps) ** 2 * float(np.mean(Y * Y))
+        return 1.0 / (m * variance) if variance > noise else 1.0
     rows = Y if Y.shape[0] <= _MEDIAN_ROWS else Y[rng.choice(Y.shape[0], _MEDIAN_ROWS, replace=False)]
     kind = _LINEAR if callable(function) else KERNELS[function]
     if kind in (_RBF, _LAPLACIAN):

@@ -38,7 +38,7 @@ def kmeans_plus_plus(kernel: Kernel | None, Y: np.ndarray, n: int, rng: np.rando
     """One after the other, each with a chance that grows with its squared distance in feature space to those before."""
     N = Y.shape[0]
     diagonal = _diagonal(kernel, Y)
-    chosen = [int(rng.randint(N))]
+    chosen = _draw((diagonal > 0).astype(float), 1, rng, [])
     distance = np.full(N, np.inf)
     while True:
         last = chosen[-1]

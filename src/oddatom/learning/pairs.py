@@ -219,10 +219,13 @@ def _solve_all(U: np.ndarray, b: np.ndarray, start: np.ndarray, tol: float) -> t
     q, tau, gap, residual, _ = solve_rows(DSYRK, U, b, start, tol, few)
     if few and not gap <= 2.0 * tol:
         V = np.ascontiguousarray(qr(U, check_finite=False)[0][:, rank:])
-        x, tau, _, _ = solve_complement(DSYRK, V, U @ b, tol)
-        q = U.T @ x
-        apart = b - U.T @ tau - q
-        residual = sqrt(natural_residual(x, tau) + float(apart @ apart))
+        x, tau, gap, _ = solve_complement(DSYRK, V, U @ b, tol)
+        if not gap <= 2.0 * tol:
+            q, tau, _, residual, _ = solve_rows(DSYRK, U, b, start, tol)
+        else:
+            q = U.T @ x
+            apart = b - U.T @ tau - q
+            residual = sqrt(natural_residual(U @ q, tau) + float(apart @ apart))
     return q, tau, residual
 
 
