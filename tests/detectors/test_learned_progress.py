@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from learned import rows, same_model
 from oddatom.detectors import dpl as dpl_detector
-from oddatom.detectors import kernel as kernel_detector
+from oddatom.detectors import kdpl as kdpl_detector
 from oddatom.learning import dl, dpl
 from oddatom.scores import SCORES
 
@@ -249,7 +249,7 @@ def test_interrupted_scoring_gives_the_threads_back(fitted, X, monkeypatch):
     before, scores = thread_counts(), fitted.score_samples(X)
     with monkeypatch.context() as patch:
         patch.setitem(SCORES, "margin", interrupt)
-        for module in (dpl_detector, kernel_detector):
+        for module in (dpl_detector, kdpl_detector):
             patch.setattr(module, "linear_margin", interrupt)
         # The traceback, and all it holds on to, is alive while the threads are counted.
         with pytest.raises(KeyboardInterrupt) as caught:

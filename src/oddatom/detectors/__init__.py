@@ -2,7 +2,8 @@
 
 from oddatom.detectors.dl import DLOCSVM
 from oddatom.detectors.dpl import DPLOCSVM
-from oddatom.detectors.kernel import KDLOCSVM, KDPLOCSVM
+from oddatom.detectors.kdl import KDLOCSVM
+from oddatom.detectors.kdpl import KDPLOCSVM
 from oddatom.detectors.one_class_svm import LinearOneClassSVM
 
 __all__ = ["DLOCSVM", "DPLOCSVM", "KDLOCSVM", "KDPLOCSVM", "LinearOneClassSVM"]

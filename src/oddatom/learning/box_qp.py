@@ -30,6 +30,18 @@ _SUMS: dict[str, Any] = {**_OPTIONS, "fastmath": {"contract", "nsz", "reassoc", 
 
 
 @njit(**_SUMS)
+def _start(x, zl, zu):
+    """Well-centred multipliers with z_u − z_l = x, for τ = 0."""
+    spread = 0.0
+    for j in range(x.size):
+        spread += abs(x[j])
+    start = max(0.5 * spread / x.size, 1e-300)
+    for j in range(x.size):
+        zu[j] = max(x[j], 0.0) + start
+        zl[j] = max(-x[j], 0.0) + start
+
+
+@njit(**_SUMS)
 def _longest_step(tau, zl, zu, dt, dzl, dzu):
     """Largest step in [0, 1] that keeps 1 + τ, 1 − τ, z_l and z_u non-negative."""
     worst = 1.0  # largest of −Δv/v, so that step = 1/worst
@@ -117,13 +129,7 @@ def solve_box(dsyrk, U, b, tol):
     letters, sizes, factors = np.empty(2, np.uint8), np.empty(2, np.int32), np.empty(1)
     best_q, best_tau, best_gap = q.copy(), tau.copy(), np.inf
     np.dot(U, q, x)
-    spread = 0.0
-    for j in range(M):
-        spread += abs(x[j])
-    start = max(0.5 * spread / M, 1e-300)
-    for j in range(M):
-        zu[j] = max(x[j], 0.0) + start
-        zl[j] = max(-x[j], 0.0) + start
+    _start(x, zl, zu)
     step = 1.0
     for steps in range(MAX_STEPS + 1):
         if steps > 0:
@@ -191,10 +197,7 @@ def solve_complement(dsyrk, V, c, tol):
     S, buf, s, inside = np.empty((n, n)), np.empty((M, n)), np.empty(n), np.empty(M)
     letters, sizes, factors = np.empty(2, np.uint8), np.empty(2, np.int32), np.empty(1)
     best_x, best_tau, best_gap = x.copy(), tau.copy(), np.inf
-    start = max(0.5 * np.sum(np.abs(x)) / M, 1e-300)
-    for j in range(M):
-        zu[j] = max(x[j], 0.0) + start
-        zl[j] = max(-x[j], 0.0) + start
+    _start(x, zl, zu)
     step = 1.0
     for steps in range(MAX_STEPS + 1):
         np.dot(V.T, tau, s)
