@@ -264,3 +264,160 @@ def gradient_pair(Y, R, k, d, alpha, beta, steps):
         tau2 = tau2 / max(1.0, np.linalg.norm(tau2))
     x = H @ (R @ d + k - alpha * tau1)
     return d, tau1, tau2, x - beta * tau2 if np.linalg.norm(x) > beta else np.zeros(len(Y))
+
+
+def code_statistics(Y, D, X, s):
+    """How often rows use each atom, the mean square of its coefficient then, and the median squared residual."""
+    N, m = Y.shape
+    used = X != 0
+    usage = (used.sum(axis=0) + 0.5) / (N + 1)
+    variance = np.array([np.mean(X[u, i] ** 2) if u.any() else np.mean(X[used] ** 2) for i, u in enumerate(used.T)])
+    return usage, variance, np.median(np.sum((Y - X @ D) ** 2, axis=1)) / max(m - s, 1)
+
+
+def description_length(Y, D, X, usage, variance, noise):
+    """Nats of the support, of its coefficients and of the residual, row by row; linear codes where usage is None."""
+    out = np.empty(len(Y))
+    for j, (y, x) in enumerate(zip(Y, X, strict=True)):
+        nats = np.sum((y - x @ D) ** 2) / (2 * noise)
+        for i in range(len(D)):
+            if usage is None:
+                nats += x[i] ** 2 / (2 * variance[i])
+            elif x[i] == 0:
+                nats -= np.log(1 - usage[i])
+            else:
+                nats -= np.log(usage[i])
+                nats += x[i] ** 2 / (2 * variance[i]) + max(0.0, 0.5 * np.log(variance[i] / noise))
+        out[j] = nats
+    return out
+
+
+def cross_conformal(held_out, scores):
+    """p-values by counting: held-out scores of each fold, and the scores of each row under each fold's model."""
+    N = sum(len(fold) for fold in held_out)
+    return np.array(
+        [(1 + sum(s <= t for fold, t in zip(held_out, row, strict=True) for s in fold)) / (N + 1) for row in scores]
+    )
+
+
+def shortest_half(s):
+    """Centre and length of the shortest interval that holds most of the numbers; of several the mean centre."""
+    s = sorted(s)
+    h = len(s) // 2 + 1
+    length = min(b - a for a, b in zip(s, s[h - 1 :], strict=False))
+    return np.mean([(a + b) / 2 for a, b in zip(s, s[h - 1 :], strict=False) if b - a <= length + 1e-12]), length
+
+
+def asinh_columns(train, X):
+    """asinh(4z)/4 column by column, z = (x − median) / (q95 − q5) of the training rows; constant columns left out."""
+    columns = []
+    for x, new in zip(train.T, X.T, strict=True):
+        low, center, high = np.quantile(x, [0.05, 0.5, 0.95])
+        if x.min() < x.max():
+            columns.append(np.arcsinh(4 * (new - center) / (high - low if high > low else x.std())) / 4)
+    return np.column_stack(columns)
+
+
+def histogram_nats(train, X, left_out=None):
+    """Σ_f −log p_f(x_f) by counting: √N bins, 5 to 30, from q1 to q99, one at either end, half a row in each.
+
+    With `left_out` row i of X is scored by the counts of all training rows but left_out[i]; the bins stay.
+    """
+    n_bins = min(max(int(np.sqrt(len(train))), 5), 30)
+
+    def place(u, low, high):
+        if u < low or u > high:
+            return 0 if u < low else n_bins + 1
+        return 1 if high == low else 1 + min(int(n_bins * (u - low) / (high - low)), n_bins - 1)
+
+    out = np.zeros(X.shape)
+    for f, x in enumerate(train.T):
+        low, high = np.quantile(x, [0.01, 0.99])
+        if low == high:
+            low, high = x.min(), x.max()
+        for j, row in enumerate(X):
+            others = x if left_out is None else np.delete(x, left_out[j])
+            count = sum(place(u, low, high) == place(row[f], low, high) for u in others)
+            out[j, f] = -np.log((count + 0.5) / (len(others) + 0.5 * (n_bins + 2)))
+    return out
+
+
+def spread_covariance(spread):
+    """The covariance matrix that a Spread stands for."""
+    V = spread.directions
+    rest = np.eye(V.shape[1]) - sum(np.outer(v, v) for v in V)
+    return sum(lam * np.outer(v, v) for lam, v in zip(spread.variances, V, strict=True)) + spread.rest * rest
+
+
+def member_terms(y, member):
+    """What each feature adds to a member's parts of a row coded y ≈ c + g d: (4, m), and the nats to name the atom.
+
+    The parts: description length, squared Mahalanobis distance, squared residual in units of its noise, and as it is.
+    """
+    w = y - min(member.centroids, key=lambda c: np.sum((y - c) ** 2))
+    i = int(np.argmin([np.sum((w - (d @ w) * d) ** 2) for d in member.atoms]))
+    g, d = member.atoms[i] @ w, member.atoms[i]
+    e = (w - g * d) ** 2
+    length = (g * d) ** 2 / (2 * member.gain_variance[i]) + e / (2 * member.noise)  # ‖d‖ = 1
+    distance = w * (np.linalg.inv(spread_covariance(member.spread)) @ w)
+    return np.stack([length, distance, e / member.feature_noise, e]), member.cost[i]
+
+
+def member_parts(Y, members):
+    """Description length, squared Mahalanobis distance, largest and whole squared residual: (N, M, 4)."""
+    out = np.empty((len(Y), len(members), 4))
+    for j, y in enumerate(Y):
+        for b, member in enumerate(members):
+            terms, name = member_terms(y, member)
+            out[j, b] = name + terms[0].sum(), terms[1].sum(), terms[2].max(), terms[3].sum()
+    return out
+
+
+def lloyd(Y, C, steps, t=0.0):
+    """Lloyd's steps on the share 1 − t of the rows nearest to a centroid; centroids of under 1 % of them are dropped."""
+    for _ in range(steps):
+        distances = np.array([[np.sum((y - c) ** 2) for c in C] for y in Y])
+        order = np.argsort(distances.min(axis=1))[: int(np.ceil((1 - t) * len(Y)))]
+        served = [[j for j in order if np.argmin(distances[j]) == k] for k in range(len(C))]
+        C = np.array([np.mean(Y[rows], axis=0) for rows in served if len(rows) >= max(0.01 * len(order), 1)])
+    return C
+
+
+def ridge_covariance(W):
+    """Covariance around 0 with 5 % and 0.01 % a column of the mean variance added to every variance."""
+    n, m = W.shape
+    S = sum(np.outer(w, w) for w in W) / n
+    return S + (0.05 + 1e-4 * m) * np.trace(S) / m * np.eye(m)
+
+
+def atom_costs(chosen, gain, noise, n_atoms):
+    """Nats to say which atoms a row uses, for each of them being the one, and how large its gain is."""
+    share = [(np.sum(chosen == i) + 0.5) / (len(chosen) + 1) for i in range(n_atoms)]
+    variance = [max(np.mean(gain[chosen == i] ** 2) if np.any(chosen == i) else 0.0, noise) for i in range(n_atoms)]
+    costs = []
+    for i in range(n_atoms):
+        others = sum(np.log(1 - share[k]) for k in range(n_atoms) if k != i)
+        costs.append(-np.log(share[i]) - others + 0.5 * np.log(variance[i] / noise))
+    return np.array(costs), np.array(variance)
+
+
+def robust_z(train, values):
+    """(log(v + lift) − median) / (IQR / 1.349) of the training values, lift a thousandth of their median."""
+    lift = 1e-3 * np.median(train)
+    low, center, high = np.quantile(np.log(train + lift), [0.25, 0.5, 0.75])
+    return (np.log(values + lift) - center) / ((high - low) / 1.3489795003921634)
+
+
+def log_mean_exp(Z, weights):
+    """log Σ_p weight_p exp(z_p), in long doubles."""
+    return np.array(
+        [float(np.log(sum(w * np.exp(np.longdouble(z)) for z, w in zip(row, weights, strict=True)))) for row in Z]
+    )
+
+
+def agreement(Z, power):
+    """Weights of columns: the mean correlation with the other columns, at least 0.01, to a power; they sum to 1."""
+    n = Z.shape[1]
+    means = [np.mean([np.corrcoef(Z[:, i], Z[:, k])[0, 1] for k in range(n) if k != i]) for i in range(n)]
+    weights = np.maximum(means, 0.01) ** power
+    return weights / weights.sum()

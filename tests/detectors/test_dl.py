@@ -35,6 +35,8 @@ def fitted(X):
         DLOCSVM(),
         DLOCSVM(scaling="robust", penalty="l20", init="data"),
         DLOCSVM(svm_solver="libsvm", atom_solver="power"),
+        DLOCSVM(score="description_length", threshold="auto", calibration=2),
+        DLOCSVM(score="residual", threshold=0.1),
     ]
 )
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")

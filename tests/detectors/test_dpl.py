@@ -35,6 +35,7 @@ def fitted(X):
         DPLOCSVM(pair_solver="gradient", svm_solver="libsvm"),
         DPLOCSVM(scaling="robust", init="data"),
         DPLOCSVM(penalty="l20", beta=0.001),
+        DPLOCSVM(score="description_length", threshold=0.1, calibration=2),
     ]
 )
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")

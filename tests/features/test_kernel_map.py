@@ -207,3 +207,25 @@ def test_values_that_overflow():
         fit(None, 1e101 * np.eye(4))
     fitted = fit(Kernel("polynomial", 0.3, 2.0), rows(9) / 9)
     assert np.isfinite(fitted.apply(1e160 * rows(9))).all()
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "polynomial", "linear", "cosine"])
+def test_what_lies_outside_the_landmarks(name):
+    """‖φ(y)‖² less its part in their span, by least squares in the Gram matrix; nothing for the landmarks."""
+    rng = np.random.default_rng(3)
+    kernel, Y = Kernel(name, 0.3), rng.normal(size=(12, 9))
+    kernel_map = fit_kernel_map(kernel, Y[:5], 1e-12, None, "uniform", np.random.RandomState(0))
+    found = kernel_map.outside(Y, kernel_map.apply(Y))
+    K, k = kernel(Y[:5], Y[:5]), kernel(Y, Y[:5])
+    wanted = np.diag(kernel(Y, Y)) - np.einsum("ij,ij->i", k, np.linalg.solve(K, k.T).T)
+    assert_allclose(found, wanted, atol=1e-10 * np.diag(kernel(Y, Y)).max())
+    assert found[5:].min() > 1e-3
+    assert_allclose(found[:5], 0, atol=1e-10 * np.diag(kernel(Y, Y)).max())
+    assert (found >= 0).all()
+    assert_allclose(kernel.diagonal(Y), np.diag(kernel(Y, Y)), rtol=1e-14)
+
+
+def test_nothing_is_known_outside_a_precomputed_matrix():
+    K = np.diag([1.0, 2.0, 3.0])
+    kernel_map = fit_kernel_map(None, K, 1e-12, None, "uniform", np.random.RandomState(0))
+    assert_array_equal(kernel_map.outside(K[:2], kernel_map.apply(K[:2])), 0)

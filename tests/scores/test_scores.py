@@ -10,8 +10,9 @@ from oddatom import _threads
 from oddatom._threads import threads
 from oddatom.coding import Codes, batch_omp
 from oddatom.features.scaling import Scaling
-from oddatom.scores import SCORES
+from oddatom.scores import SCORES, CodeStatistics
 from oddatom.scores.margin import linear_margin
+from reference import description_length
 
 RNG = np.random.default_rng(0)
 D = RNG.standard_normal((12, 7))
@@ -20,9 +21,16 @@ Y = RNG.standard_normal((50, 7))
 Y[3] = 0  # a code without a single atom
 Y[4] = 2 * D[5]  # one atom where three are allowed
 W = RNG.standard_normal(12)
+STATISTICS = CodeStatistics(RNG.uniform(0.01, 0.9, 12), RNG.uniform(0.1, 3, 12), 0.2)
 WANTED = {
     "margin": lambda X: X @ W,
     "residual": lambda X: -np.sum((Y - X @ D) ** 2, axis=1),
+    "description_length": lambda X: -description_length(Y, D, X, *STATISTICS),
+}
+NORMALITY = {  # a row of more of what w points to, of less that the atoms leave, or of shorter description
+    "margin": lambda X: X @ W,
+    "residual": lambda X: -np.linalg.norm(Y - X @ D, axis=1),
+    "description_length": lambda X: np.exp(-description_length(Y, D, X, *STATISTICS) / 20),
 }
 
 
@@ -47,7 +55,7 @@ def test_every_score_is_tested():
 def test_against_numpy(codes, name):
     assert (codes.indices[3] == -1).all()
     assert (codes.indices[4] >= 0).sum() == 1
-    scores = SCORES[name](codes, W)
+    scores = SCORES[name](codes, W, STATISTICS)
     assert scores.shape == (50,)
     assert_allclose(scores, WANTED[name](dense(codes)), atol=1e-12)
 
@@ -56,29 +64,28 @@ def test_against_numpy(codes, name):
 def test_padding_is_not_an_atom(codes, name):
     """Its index is −1: taken for an atom, it would be the last one."""
     unused = np.append(W[:-1], np.inf)
-    assert np.isfinite(SCORES[name](Codes(*(part[3:5] for part in codes)), unused)).all()
+    odd = STATISTICS._replace(variance=np.append(STATISTICS.variance[:-1], np.nan))
+    assert np.isfinite(SCORES[name](Codes(*(part[3:5] for part in codes)), unused, odd)).all()
 
 
 @pytest.mark.parametrize("name", SCORES)
 def test_higher_is_more_normal(codes, name):
-    """A row of more of what w points to, or of less that the atoms leave, scores higher."""
-    scores, X = SCORES[name](codes, W), dense(codes)
-    normality = X @ W if name == "margin" else -np.linalg.norm(Y - X @ D, axis=1)
-    assert_array_equal(np.argsort(scores[5:]), np.argsort(normality[5:]))
+    scores = SCORES[name](codes, W, STATISTICS)
+    assert_array_equal(np.argsort(scores[5:]), np.argsort(NORMALITY[name](dense(codes))[5:]))
 
 
 @pytest.mark.parametrize("name", SCORES)
 def test_a_score_does_not_depend_on_the_other_rows(codes, name):
-    scores = SCORES[name](codes, W)
+    scores = SCORES[name](codes, W, STATISTICS)
     order = RNG.permutation(50)
-    assert_array_equal(SCORES[name](Codes(*(part[order] for part in codes)), W), scores[order])
+    assert_array_equal(SCORES[name](Codes(*(part[order] for part in codes)), W, STATISTICS), scores[order])
     for j in range(50):
-        assert_array_equal(SCORES[name](Codes(*(part[[j]] for part in codes)), W), scores[[j]])
+        assert_array_equal(SCORES[name](Codes(*(part[[j]] for part in codes)), W, STATISTICS), scores[[j]])
 
 
 @pytest.mark.parametrize("name", SCORES)
 def test_no_rows(codes, name):
-    assert SCORES[name](Codes(*(part[:0] for part in codes)), W).shape == (0,)
+    assert SCORES[name](Codes(*(part[:0] for part in codes)), W, STATISTICS).shape == (0,)
 
 
 # The margin of linear codes, in one pass over the rows

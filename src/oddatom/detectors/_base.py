@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,13 +13,16 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from oddatom._threads import threads
 from oddatom.coding import CODINGS, Codes
+from oddatom.decisions import ThresholdMixin
+from oddatom.detectors._calibrated import CalibratedMixin
 from oddatom.detectors._callbacks import CallbackSupportMixin
+from oddatom.detectors._score_parameter import ScoreParameterMixin
 from oddatom.detectors._validation import check_rows
 from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, SolverWarning
 from oddatom.explain import Explanation, as_frame_like, margin_by_atom, residual_by_feature
 from oddatom.features.scaling import Scaling
 from oddatom.learning.one_class import GAP_TOL, OneClassFit
-from oddatom.scores import SCORES
+from oddatom.scores import SCORES, CodeStatistics
 
 # Rows coded at a time: enough to keep every thread busy, small enough to keep scoring's memory flat.
 CHUNK_ROWS = 16_384
@@ -27,7 +30,14 @@ HUGE, LARGEST = 1e100, 1e300  # sizes of a scaled row: squares overflow above th
 
 
 class DictionaryDetector(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, OutlierMixin, BaseEstimator
+    CallbackSupportMixin,
+    ScoreParameterMixin,
+    CalibratedMixin,
+    ThresholdMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    OutlierMixin,
+    BaseEstimator,
 ):
     """Detector with `components_` (active atoms as unit rows), `coef_`, `offset_` and `scaling_`."""
 
@@ -36,8 +46,10 @@ class DictionaryDetector(
 
     components_: np.ndarray
     coef_: np.ndarray
-    offset_: float
     scaling_: Scaling
+    score_: str
+    svm_offset_: float
+    code_statistics_: CodeStatistics
 
     def _scaled(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Scale new rows: Y, and Z = Y / size for work on squares, which overflow in rows with entries above HUGE.
@@ -66,16 +78,16 @@ class DictionaryDetector(
         for start in range(0, X.shape[0], CHUNK_ROWS):
             rows = slice(start, min(start + CHUNK_ROWS, X.shape[0]))
             Y, Z, size = self._scaled(X[rows])
-            if D.shape[0] == 0:
-                nothing = np.full((Z.shape[0], 1), -1, np.int32)
-                codes = Codes(nothing, np.zeros(nothing.shape), np.einsum("ij,ij->i", Z, Z))
-            else:
-                codes = self._code(Z, D, gram)
+            codes = self._code(Z, D, gram) if D.shape[0] else without_atoms(Z)
             if size is not None:
                 with np.errstate(over="ignore"):  # and not by size²: 0 · inf is no number
                     sq_residual = codes.sq_residual * size[:, 0] * size[:, 0]
                     codes = Codes(codes.indices, codes.values * size, sq_residual)
-            yield rows, Y, codes
+            yield rows, Y, self._with_outside(X[rows], Y, codes)
+
+    def _with_outside(self, X: np.ndarray, Y: np.ndarray, codes: Codes) -> Codes:
+        """Add to the residuals what the coordinates Y of the rows X do not see of them."""
+        return codes
 
     _coding: str = "omp"  # which of CODINGS
 
@@ -83,38 +95,60 @@ class DictionaryDetector(
         return CODINGS[self._coding](Z, D, min(self.n_nonzero_, D.shape[0]), gram=gram)
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Return the margin w·x of each row's code: the higher, the more normal.
+        """Return the score of each row's code, the margin w·x unless `score` says otherwise: higher = more normal.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_training_rows) where precomputed
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        scores = np.empty(X.shape[0])
+        return self._scores(check_rows(self, X, reset=False), [self.score_])[self.score_]
+
+    def score_parts(self, X: Any) -> dict[str, np.ndarray]:
+        """Return every score of each row's code: the margin w·x, −‖y − x D‖² and minus the description length.
+
+        Each is what `score_samples` returns where the model is fitted with that `score`: higher = more normal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_training_rows) where precomputed
+
+        Returns
+        -------
+        parts : dict of ndarray of shape (n_samples,)
+            "margin", "residual" and "description_length".
+        """
+        check_is_fitted(self)
+        return self._scores(check_rows(self, X, reset=False), list(SCORES))
+
+    def _scores(self, X: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return scores of checked rows, by name."""
+        out = {name: np.empty(X.shape[0]) for name in names}
         with threads(self.n_jobs):
             for rows, _, codes in self._chunks(X):
-                scores[rows] = SCORES["margin"](codes, self.coef_)
-        return scores
+                for name in names:
+                    out[name][rows] = SCORES[name](codes, self.coef_, self.code_statistics_)
+        return out
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return `score_samples(X) - offset_`: negative for anomalies."""
-        return self.score_samples(X) - self.offset_
+    @property
+    def _score_by(self) -> str:
+        """The parameter `score`."""
+        return vars(self)["score"]
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return +1 for inliers (rows on the margin included) and −1 for anomalies."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+    def _svm_offset(self) -> float:
+        return self.svm_offset_
 
     def explain(self, X: Any) -> Explanation:
-        """Return what each atom adds to a row's score, w_i x_i, and what the code leaves of each feature, e_f².
+        """Return what each atom adds to a row's margin, w_i x_i, and what the code leaves of each feature, e_f².
 
-        The score is the sum of the first alone. The second shows which features the atoms chosen for a row do not
-        account for, and the score does not see that. A very large entry draws the code towards itself, so what it
-        disturbs may show in the features that its atoms have in common with it.
+        The margin is the sum of the first alone. The second shows which features the atoms chosen for a row do not
+        account for, and the margin does not see that. A very large entry draws the code towards itself, so what it
+        disturbs may show in the features that its atoms have in common with it. Whatever `score` is, these two parts
+        are explained.
 
         Parameters
         ----------
@@ -123,7 +157,8 @@ class DictionaryDetector(
         Returns
         -------
         explanation : Explanation
-            `margin`, of shape (n_samples, n_active_atoms): its rows sum to `score_samples(X)` up to rounding.
+            `margin`, of shape (n_samples, n_active_atoms): its rows sum to the margins, which are
+            `score_samples(X)` with score="margin", up to rounding.
             `residual`, of shape (n_samples, n_features): its rows sum to ‖y − x D‖², in the units of the scaled
             rows y that `scaling_` gives; infinite where a square overflows.
             Arrays; frames of X's library where X is a pandas or polars frame whose columns have text names, with
@@ -219,6 +254,12 @@ class DictionaryDetector(
                 "rows or columns of extreme size, and bring them to the size of the others.",
                 SolverWarning,
             )
+
+
+def without_atoms(Y: np.ndarray) -> Codes:
+    """Return the codes of rows where no atom is left."""
+    nothing = np.full((Y.shape[0], 1), -1, np.int32)
+    return Codes(nothing, np.zeros(nothing.shape), np.einsum("ij,ij->i", Y, Y))
 
 
 def _directions(scaling: Scaling, X: np.ndarray) -> np.ndarray:

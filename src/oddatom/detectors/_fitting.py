@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
@@ -12,7 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from oddatom._threads import threads
-from oddatom.detectors._base import HUGE, DictionaryDetector
+from oddatom.coding import Codes
+from oddatom.decisions import quantile_offset
+from oddatom.detectors._base import HUGE, DictionaryDetector, without_atoms
 from oddatom.detectors._callbacks import DEPTH, FitProgress, with_callbacks
 from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.exceptions import DegenerateMarginWarning
@@ -21,6 +24,7 @@ from oddatom.learning.alternate import SVM_SOLVERS, Learner, Model, fit_last_svm
 from oddatom.learning.initial import INITS, initial_dictionary
 from oddatom.learning.one_class import OneClassFit
 from oddatom.learning.penalties import PENALTIES, make_penalty
+from oddatom.scores import SCORES, code_statistics
 from oddatom.shards import LocalShard, ShardGroup
 
 
@@ -43,6 +47,9 @@ class LearnedDetector(DictionaryDetector):
         "init": [StrOptions(set(INITS)), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "svm_solver": [StrOptions(set(SVM_SOLVERS))],
+        "score": [StrOptions(set(SCORES))],
+        "threshold": "no_validation",  # see `_check_threshold`
+        "calibration": [Interval(Integral, 2, None, closed="left"), None],
         "scaling": [StrOptions(set(SCALINGS)), None],
         "track": [StrOptions({"atoms"}), None],
         "random_state": ["random_state"],
@@ -55,6 +62,8 @@ class LearnedDetector(DictionaryDetector):
         "n_atoms": "None takes twice the number of features.",
         "n_nonzero": "None takes the square root of the number of features.",
         "coupling": "0 learns the dictionary without the SVM.",
+        "score": "The paper's is 'margin'.",
+        "calibration": "It is the number of folds that p-values are made of; 5 is a usual choice, None does without.",
         "init": "Pass a name, or one row per atom.",
     }
 
@@ -76,9 +85,12 @@ class LearnedDetector(DictionaryDetector):
         self
         """
         check_parameters(self, self._advice)
+        self._check_threshold(self.threshold, fitted=False)
         with old_model_on_error(self), threads(self.n_jobs):
             X = check_rows(self, X, reset=True)
+            self._check_folds(X.shape[0])
             svm = self._fit(X, y)
+            self._calibrate(X)
         for finding, category in self._findings(svm, self.components_.shape[0]):
             warnings.warn(finding, category, stacklevel=2 + DEPTH)
         return self
@@ -95,7 +107,7 @@ class LearnedDetector(DictionaryDetector):
             for number in range(starts):
                 group = ShardGroup([self._Shard(Y)])
                 D = self._first_dictionary(Y, n_atoms, rng)
-                observer = progress.start(number, lambda model: self._attributes(Y, model, features, learner)[0])
+                observer = progress.start(number, lambda model: self._attributes(X, Y, model, features, learner)[0])
                 model = learn(group, D, learner, observer)
                 observer.close()
                 if best is None or model.history["total"][-1] < best.history["total"][-1]:
@@ -103,7 +115,7 @@ class LearnedDetector(DictionaryDetector):
                     self._keep_training_state(group, model)
                 del group  # the next shard of the same rows needs the room
         assert best is not None
-        attributes, svm = self._attributes(Y, best, features, learner)
+        attributes, svm = self._attributes(X, Y, best, features, learner)
         for name, value in attributes.items():
             setattr(self, name, value)
         progress.finish()
@@ -168,16 +180,18 @@ class LearnedDetector(DictionaryDetector):
         return learner, n_atoms
 
     def _attributes(
-        self, Y: np.ndarray, model: Model, features: dict[str, Any], learner: Learner
+        self, X: np.ndarray, Y: np.ndarray, model: Model, features: dict[str, Any], learner: Learner
     ) -> tuple[dict[str, Any], OneClassFit]:
         """Fitted attributes of a model as a sweep left it, and the SVM, fitted on codes made anew, that scores rows."""
         active = model.active.copy()
         D, N = model.D[active], Y.shape[0]
         svm, nu, multipliers = model.svm._replace(w=model.svm.w[active]), learner.nu, np.full(N, learner.nu)
+        codes: Codes | None = None
         if D.shape[0]:
             group = ShardGroup([self._Shard(Y)])  # not the one of the sweeps: a callback may ask between two of them
             svm, nu = fit_last_svm(group, model, learner)
             multipliers = group.shards[0].multipliers
+            codes = self._last_codes(group.shards[0], D)
         attributes = {
             **features,
             "n_nonzero_": learner.s,
@@ -185,7 +199,6 @@ class LearnedDetector(DictionaryDetector):
             "active_atoms_": active,
             "components_": D,
             "coef_": svm.w,
-            "offset_": svm.rho - svm.tolerance,
             "nu_": nu,
             "dual_coef_": multipliers / (nu * N),
             "gap_": svm.gap,
@@ -193,7 +206,38 @@ class LearnedDetector(DictionaryDetector):
             "history_": model.history.copy(),
             **self._own_attributes(model, active, features),
         }
+        attributes.update(self._decision(X, Y, codes or without_atoms(Y), attributes, svm.rho - svm.tolerance))
         return attributes, svm
+
+    def _decision(
+        self, X: np.ndarray, Y: np.ndarray, codes: Codes, attributes: dict[str, Any], offset: float
+    ) -> dict[str, Any]:
+        """Fitted attributes that scores and labels need: `offset` is the SVM's own."""
+        (n, m), nu = attributes["components_"].shape, float(self.nu)
+        twin = copy.copy(self)
+        for name, value in attributes.items():
+            setattr(twin, name, value)
+        codes = twin._with_outside(X, Y, codes)
+        twin.score_ = self._score_by
+        twin.code_statistics_ = code_statistics(codes, n, m, linear=self._linear and n > 0)
+        twin.train_scores_ = np.sort(twin._training_scores(X, codes))
+        twin.svm_offset_ = offset if self._score_by == "margin" else quantile_offset(twin.train_scores_, nu)
+        twin._apply_threshold(self._check_threshold(self.threshold, fitted=False))
+        names = ("score_", "code_statistics_", "train_scores_", "svm_offset_", "threshold_", "offset_")
+        return {name: getattr(twin, name) for name in names}
+
+    @property
+    def _linear(self) -> bool:
+        """Whether codes are linear in the rows."""
+        return False
+
+    def _last_codes(self, shard: Any, D: np.ndarray) -> Codes:
+        """Return the codes that the last SVM was fitted on."""
+        return shard.last_codes()
+
+    def _training_scores(self, X: np.ndarray, codes: Codes) -> np.ndarray:
+        """Return what `score_samples` gives for the training rows."""
+        return SCORES[self.score_](codes, self.coef_, self.code_statistics_)
 
     def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
         """Fitted attributes that only this detector has."""

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom._threads import threads
+from oddatom.coding import Codes
 from oddatom.detectors._fitting import LearnedDetector
 from oddatom.detectors._validation import check_rows
 from oddatom.exceptions import IndefiniteKernelWarning
@@ -149,6 +150,20 @@ class KernelDetector(LearnedDetector):
                 IndefiniteKernelWarning,
             )
 
+    def _without(self, X: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+        """Leave rows out of the training rows: of a precomputed matrix columns too, of an `init` array the columns."""
+        kept, parameters = super()._without(X, rows)
+        if self.kernel == "precomputed":
+            kept = np.delete(kept, rows, axis=1)
+        if not isinstance(self.init, str):
+            A = np.delete(np.asarray(self.init, dtype=np.float64), rows, axis=1)
+            given = A.any(axis=1).all()  # an atom made of the rows left out is gone
+            parameters["init"], parameters["n_atoms"] = (A if given else "random"), A.shape[0]
+        return kept, parameters
+
+    def _fold_view(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return np.delete(X, rows, axis=1) if self.kernel == "precomputed" else X
+
     def _make_learner(self, **common: Any) -> Any:
         return super()._make_learner(coding=KERNEL_CODINGS[self.kernel_coding], **common)  # type: ignore[safe-super]
 
@@ -156,6 +171,11 @@ class KernelDetector(LearnedDetector):
         """Coordinates of new rows in the feature space, which have no size to speak of but their own."""
         Phi = self.kernel_map_.apply(self._kernel_rows(X))
         return Phi, Phi, None
+
+    def _with_outside(self, X: np.ndarray, Y: np.ndarray, codes: Codes) -> Codes:
+        """Add k(y, y) − ‖Φ‖²: of a row far from all landmarks the coordinates see next to nothing."""
+        outside = self.kernel_map_.outside(self._kernel_rows(X), Y)
+        return codes._replace(sq_residual=codes.sq_residual + outside)
 
     def _kernel_rows(self, X: np.ndarray) -> np.ndarray:
         """Rows as the kernel takes them; those that are too large for it are shortened."""
@@ -165,9 +185,9 @@ class KernelDetector(LearnedDetector):
         return shorten(super()._scaled(X)[0], kernel.reach(X.shape[1]))
 
     def explain(self, X: Any) -> Any:
-        """Return what each atom adds to a row's score, w_i x_i.
+        """Return what each atom adds to a row's margin, w_i x_i.
 
-        A kernel does not split over features.
+        A kernel does not split over features. Whatever `score` is, the margin is explained.
 
         Parameters
         ----------
@@ -176,8 +196,8 @@ class KernelDetector(LearnedDetector):
         Returns
         -------
         margin : ndarray of shape (n_samples, n_active_atoms)
-            Rows sum to `score_samples(X)`. A frame of X's library where X is a pandas or polars frame whose columns
-            have text names.
+            Rows sum to the margins, which are `score_samples(X)` with score="margin". A frame of X's library where
+            X is a pandas or polars frame whose columns have text names.
         """
         check_is_fitted(self)
         checked = check_rows(self, X, reset=False)

@@ -58,6 +58,14 @@ class DLOCSVM(LearnedDetector):
         Atom update: the global maximiser with a certificate, or the paper's power method.
     svm_solver : {"exact", "libsvm"}, default="exact"
         "libsvm" stops early, as the published program does, and then depends on the order of the rows.
+    score : {"margin", "residual", "description_length"}, default="margin"
+        What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
+    threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
+        Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
+        training scores alone; a float: the share of training rows flagged, at most, in (0, 0.5]; ("fdr", q): at most
+        a share q of false alarms among the rows flagged, by p-values of the rows passed ("fdr": q = 0.1).
+    calibration : int or None, default=None
+        Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
     scaling : {None, "standard", "robust"}, default=None
         Scaling of the columns before the division by the Frobenius norm.
     track : {None, "atoms"}, default=None
@@ -76,7 +84,17 @@ class DLOCSVM(LearnedDetector):
     coef_ : ndarray of shape (n_active_atoms,)
         Plane w of the last SVM, fitted on the training rows coded anew with `components_`.
     offset_ : float
-        `decision_function = score_samples - offset_`.
+        `decision_function = score_samples - offset_`, as `threshold_` has it.
+    score_, threshold_ : str and Threshold
+        The score of the last fit, and the threshold in force (see `set_threshold`).
+    train_scores_ : ndarray of shape (n_samples,)
+        `score_samples` of the training rows, sorted.
+    svm_offset_ : float
+        Offset of threshold="svm".
+    code_statistics_ : CodeStatistics
+        How training rows use the atoms and what they leave, for score="description_length".
+    fold_models_, fold_rows_, conformal_ : list, list and CrossConformal, or None
+        With `calibration`: models fitted without each fold, the rows of the folds, and their held-out scores.
     nu_ : float
         The nu of `coef_`: `nu`, or larger where the exact SVM has no margin at `nu` (a warning says so).
     dual_coef_ : ndarray of shape (n_samples,)
@@ -133,6 +151,9 @@ class DLOCSVM(LearnedDetector):
         n_init: int = 1,
         atom_solver: str = "exact",
         svm_solver: str = "exact",
+        score: str = "margin",
+        threshold: Any = "svm",
+        calibration: int | None = None,
         scaling: str | None = None,
         track: str | None = None,
         random_state: Any = None,
@@ -152,6 +173,9 @@ class DLOCSVM(LearnedDetector):
         self.n_init = n_init
         self.atom_solver = atom_solver
         self.svm_solver = svm_solver
+        self.score = score
+        self.threshold = threshold
+        self.calibration = calibration
         self.scaling = scaling
         self.track = track
         self.random_state = random_state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom._threads import threads
-from oddatom.coding import analysis_codes
+from oddatom.coding import Codes, analysis_codes, linear_codes
 from oddatom.detectors._base import CHUNK_ROWS
 from oddatom.detectors._fitting import LearnedDetector
 from oddatom.detectors._validation import check_rows
@@ -79,6 +79,14 @@ class DPLOCSVM(LearnedDetector):
         (for comparison; it needs penalty="l21").
     svm_solver : {"exact", "libsvm"}, default="exact"
         "libsvm" stops early, as the published program does, and then depends on the order of the rows.
+    score : {"margin", "residual", "description_length"}, default="margin"
+        What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
+    threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
+        Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
+        training scores alone; a float: the share of training rows flagged, at most, in (0, 0.5]; ("fdr", q): at most
+        a share q of false alarms among the rows flagged, by p-values of the rows passed ("fdr": q = 0.1).
+    calibration : int or None, default=None
+        Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
     scaling : {None, "standard", "robust"}, default=None
         Scaling of the columns before the division by the Frobenius norm. "standard" centres them at their means, and
         linear codes then have no margin at any nu: take another, or representation="omp".
@@ -100,7 +108,17 @@ class DPLOCSVM(LearnedDetector):
     coef_ : ndarray of shape (n_active_atoms,)
         Plane w of the last SVM, fitted on the training rows coded anew by `representation_`.
     offset_ : float
-        `decision_function = score_samples - offset_`.
+        `decision_function = score_samples - offset_`, as `threshold_` has it.
+    score_, threshold_ : str and Threshold
+        The score of the last fit, and the threshold in force (see `set_threshold`).
+    train_scores_ : ndarray of shape (n_samples,)
+        `score_samples` of the training rows, sorted.
+    svm_offset_ : float
+        Offset of threshold="svm".
+    code_statistics_ : CodeStatistics
+        How training rows use the atoms and what they leave, for score="description_length".
+    fold_models_, fold_rows_, conformal_ : list, list and CrossConformal, or None
+        With `calibration`: models fitted without each fold, the rows of the folds, and their held-out scores.
     representation_ : str
         The `representation` that `coef_` belongs to.
     gamma_ : float
@@ -173,6 +191,9 @@ class DPLOCSVM(LearnedDetector):
         n_init: int = 1,
         pair_solver: str = "exact",
         svm_solver: str = "exact",
+        score: str = "margin",
+        threshold: Any = "svm",
+        calibration: int | None = None,
         scaling: str | None = None,
         track: str | None = None,
         random_state: Any = None,
@@ -194,6 +215,9 @@ class DPLOCSVM(LearnedDetector):
         self.n_init = n_init
         self.pair_solver = pair_solver
         self.svm_solver = svm_solver
+        self.score = score
+        self.threshold = threshold
+        self.calibration = calibration
         self.scaling = scaling
         self.track = track
         self.random_state = random_state
@@ -235,33 +259,45 @@ class DPLOCSVM(LearnedDetector):
         return 'representation="omp", ' if self.representation == "analysis" else ""
 
     @property
+    def _linear(self) -> bool:
+        return self.representation == "analysis"
+
+    def _last_codes(self, shard: PairShard, D: np.ndarray) -> Codes:
+        return shard.analysed_codes(D) if self._linear else shard.last_codes()
+
+    def _training_scores(self, X: np.ndarray, codes: Codes) -> np.ndarray:
+        if self._linear and self.score_ == "margin":
+            return self._linear_margin(X)
+        return super()._training_scores(X, codes)
+
+    @property
     def _plane(self) -> np.ndarray:
         """Pᵀw: the plane in the space of the scaled rows."""
         return self.analysis_components_.T @ self.coef_
 
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Return the margin w·x of each row's code: the higher, the more normal.
+    def _linear_margin(self, X: np.ndarray) -> np.ndarray:
+        """Return (Pᵀw)·y for every row, without its code; inside `threads`."""
+        return linear_margin(X, self.scaling_, self._plane)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        if self.representation_ == "omp":
-            return super().score_samples(X)
-        X = check_rows(self, X, reset=False)
+    def _scores(self, X: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+        if self.representation_ == "omp" or "margin" not in names:
+            return super()._scores(X, names)
         with threads(self.n_jobs):
-            return linear_margin(X, self.scaling_, self._plane)
+            margin = self._linear_margin(X)
+        others = [name for name in names if name != "margin"]
+        found = {"margin": margin, **(super()._scores(X, others) if others else {})}
+        return {name: found[name] for name in names}
+
+    def _code(self, Z: np.ndarray, D: np.ndarray, gram: np.ndarray) -> Codes:
+        if self.representation_ == "omp":
+            return super()._code(Z, D, gram)
+        return linear_codes(Z, analysis_codes(Z, self.analysis_components_), D)
 
     def explain(self, X: Any) -> Any:
-        """Return what each feature adds to a row's score: (Pᵀw)_f y_f, which sums to `score_samples(X)`.
+        """Return what each feature adds to a row's margin: (Pᵀw)_f y_f, which sums to `score_samples(X)`.
 
         With representation="omp" codes are not linear: then margin by atom and residual by feature, as in
-        `DLOCSVM.explain`.
+        `DLOCSVM.explain`. Whatever `score` is, the margin is explained.
 
         Parameters
         ----------

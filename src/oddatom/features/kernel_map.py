@@ -50,6 +50,12 @@ class KernelMap(NamedTuple):
             out[rows] = analysis_codes(K, P)
         return out
 
+    def outside(self, Y: np.ndarray, Phi: np.ndarray) -> np.ndarray:
+        """Return k(y, y) − ‖Φ‖², what φ(y) has outside the landmarks' span; 0 for precomputed, which do not tell."""
+        if self.kernel is None:
+            return np.zeros(Y.shape[0])
+        return np.maximum(self.kernel.diagonal(Y) - np.einsum("ij,ij->i", Phi, Phi), 0.0)
+
     def coefficients(self, D: np.ndarray) -> np.ndarray:
         """Return A, n_samples × n, with D = AᵀΦ over the training rows: zero but on the landmarks."""
         A = np.zeros((self.n_samples, D.shape[0]))

@@ -8,10 +8,11 @@ from numba import njit, prange
 from oddatom._threads import split
 from oddatom.coding import Codes
 from oddatom.features.scaling import Scaling
+from oddatom.scores.statistics import CodeStatistics
 
 
-def margin(codes: Codes, w: np.ndarray) -> np.ndarray:
-    """Return w·x_j for every row j of codes; w runs over the atoms."""
+def margin(codes: Codes, w: np.ndarray, statistics: CodeStatistics | None = None) -> np.ndarray:
+    """Return w·x_j for every row j of codes; w runs over the atoms. The statistics are not used."""
     out = np.empty(codes.indices.shape[0])
     _margin(codes.indices, codes.values, w, out)
     return out

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from oddatom.coding import Codes
+from oddatom.scores.statistics import CodeStatistics
 
 
-def residual(codes: Codes, w: np.ndarray) -> np.ndarray:
-    """Return −‖y_j − x_j D‖² for every row j of codes; w is not used."""
+def residual(codes: Codes, w: np.ndarray, statistics: CodeStatistics | None = None) -> np.ndarray:
+    """Return −‖y_j − x_j D‖² for every row j of codes; w and the statistics are not used."""
     return -codes.sq_residual

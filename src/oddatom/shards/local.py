@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from oddatom._threads import split
-from oddatom.coding import CODINGS
+from oddatom.coding import CODINGS, Codes
 from oddatom.learning.interior_point import Block
 from oddatom.shards import _local_kernels as k
 from oddatom.shards._blas import DSYRK
@@ -30,11 +30,15 @@ class LocalShard(OneClassShard):
     def encode(self, D: np.ndarray, s: int, coding: str = "omp") -> tuple[np.ndarray, float]:
         """Code the rows with D; return how many rows use each atom, and the sum of squared residuals."""
         codes = CODINGS[coding](self.Y, D, s)
-        self.indices, self.values = codes.indices, codes.values
+        self.indices, self.values, self._sq_residual = codes
         self._ptr = np.zeros(D.shape[0] + 1, np.int64)
         self._pos = np.empty(self.indices.size, np.int64)
         k.csc_positions(self.indices, D.shape[0], self._ptr, self._pos)
         return np.diff(self._ptr), float(codes.sq_residual.sum())
+
+    def last_codes(self) -> Codes:
+        """Return the codes that `encode` has just made."""
+        return Codes(self.indices, self.values, self._sq_residual)
 
     def start_sweeps(self, D: np.ndarray) -> None:
         """Compute E = Y − X D, which the sweeps keep up to date."""

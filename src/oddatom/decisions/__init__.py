@@ -1,0 +1,19 @@
+"""From scores to labels: where to cut, p-values, and which of many rows to report. Plain functions of scores."""
+
+from oddatom.decisions.auto import auto_offset
+from oddatom.decisions.conformal import CrossConformal, fold_rows
+from oddatom.decisions.fdr import benjamini_hochberg
+from oddatom.decisions.share import quantile_offset, share_offset
+from oddatom.decisions.threshold import Threshold, ThresholdMixin, check_threshold
+
+__all__ = [
+    "CrossConformal",
+    "Threshold",
+    "ThresholdMixin",
+    "auto_offset",
+    "benjamini_hochberg",
+    "check_threshold",
+    "fold_rows",
+    "quantile_offset",
+    "share_offset",
+]

@@ -1,0 +1,142 @@
+"""The `threshold` of a detector: what it may be, the offset it stands for, and labels by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.validation import check_is_fitted
+
+from oddatom.decisions.auto import auto_offset
+from oddatom.decisions.fdr import benjamini_hochberg
+from oddatom.decisions.share import share_offset
+
+FDR = 0.1  # the level of threshold="fdr"
+
+# Thresholds by name that need the training scores alone; "svm" asks the detector.
+OFFSETS: dict[str, Callable[[np.ndarray], float]] = {"auto": auto_offset}
+
+
+class Threshold(NamedTuple):
+    """A threshold that has been checked: "share" and "fdr" have a level, the others are names."""
+
+    kind: str
+    level: float = 0.0
+
+
+def check_threshold(name: str, threshold: Any, names: Sequence[str] = ("svm", *OFFSETS)) -> Threshold:
+    """Return what a `threshold` parameter means, or say what it must be.
+
+    Parameters
+    ----------
+    name : str
+        The detector's, for the message.
+    threshold : object
+        One of `names`, a share in (0, 0.5], "fdr", or ("fdr", q) with q in (0, 1).
+    names : sequence of str
+        Thresholds by name that the detector has.
+    """
+    if isinstance(threshold, str):
+        if threshold in names:
+            return Threshold(threshold)
+        if threshold == "fdr":
+            return Threshold("fdr", FDR)
+    elif isinstance(threshold, Real):
+        if 0.0 < float(threshold) <= 0.5:
+            return Threshold("share", float(threshold))
+    elif isinstance(threshold, tuple | list) and len(threshold) == 2:
+        kind, level = threshold
+        if isinstance(kind, str) and kind == "fdr" and isinstance(level, Real) and 0.0 < float(level) < 1.0:
+            return Threshold("fdr", float(level))
+    quoted = ", ".join(repr(one) for one in names)
+    raise InvalidParameterError(
+        f"The 'threshold' parameter of {name} must be {quoted}, a float in the range (0.0, 0.5], 'fdr' or ('fdr', q) "
+        f"with q in the range (0.0, 1.0). Got {threshold!r} instead. A float is the share of training rows to flag, q "
+        "the share of false alarms among the rows flagged."
+    )
+
+
+class ThresholdMixin:
+    """`decision_function`, `predict` and `set_threshold` of a detector.
+
+    The detector has a parameter `threshold`, `score_samples` and, for "fdr", `p_values`. Its `fit` calls
+    `_check_threshold` before any work, sets `train_scores_` (sorted) and what `_svm_offset` needs, and then calls
+    `_apply_threshold`, which sets `threshold_` and `offset_`.
+    """
+
+    threshold: Any
+    threshold_: Threshold
+    offset_: float
+    train_scores_: np.ndarray
+    score_samples: Callable[[Any], np.ndarray]
+    p_values: Callable[[Any], np.ndarray]
+
+    _thresholds: ClassVar[tuple[str, ...]] = ("svm", *OFFSETS)  # by name
+
+    def _svm_offset(self) -> float:
+        """Return the offset of threshold="svm"; a detector without that name in `_thresholds` needs none."""
+        raise NotImplementedError
+
+    def _calibration_advice(self, fitted: bool) -> str | None:
+        """Say what to do to get p-values, or return None where they can be had: of the model as fitted, or when fit."""
+        return None
+
+    def _check_threshold(self, threshold: Any, *, fitted: bool) -> Threshold:
+        """Check a threshold, and that there are p-values where it needs them."""
+        name = type(self).__name__
+        checked = check_threshold(name, threshold, self._thresholds)
+        advice = self._calibration_advice(fitted) if checked.kind == "fdr" else None
+        if advice is not None:
+            raise InvalidParameterError(
+                f"The 'threshold' parameter of {name} must not be 'fdr' without p-values. Got {threshold!r} instead; "
+                f"{advice}."
+            )
+        return checked
+
+    def _offset(self, threshold: Threshold) -> float:
+        """Return the offset that a threshold stands for on the training rows."""
+        if threshold.kind == "svm":
+            return self._svm_offset()
+        if threshold.kind == "share":
+            return share_offset(self.train_scores_, threshold.level)
+        if threshold.kind == "fdr":
+            # The training rows' own p-values are 1/N, 2/N, …, of which the procedure reports none at any level below 1.
+            return float(np.nextafter(self.train_scores_[0], -np.inf))
+        return OFFSETS[threshold.kind](self.train_scores_)
+
+    def _apply_threshold(self, threshold: Threshold) -> None:
+        self.offset_, self.threshold_ = self._offset(threshold), threshold
+
+    def set_threshold(self, threshold: Any) -> Self:
+        """Change where a fitted model cuts; nothing is learned anew.
+
+        Parameters
+        ----------
+        threshold : as the parameter of that name, which it replaces
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self._apply_threshold(self._check_threshold(threshold, fitted=True))
+        self.threshold = threshold
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return `score_samples(X) - offset_`: negative for anomalies."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return +1 for inliers (rows on the margin included) and −1 for anomalies.
+
+        With threshold=("fdr", q) Benjamini and Hochberg's procedure chooses the anomalies among the rows passed: then,
+        and only then, a label depends on the other rows.
+        """
+        check_is_fitted(self)
+        if self.threshold_.kind == "fdr":
+            return np.where(benjamini_hochberg(self.p_values(X), self.threshold_.level), -1, 1)
+        return np.where(self.decision_function(X) >= 0, 1, -1)

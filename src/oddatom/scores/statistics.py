@@ -1,0 +1,67 @@
+"""How training rows use the atoms, and what they leave: what a score may know besides a row's code and the plane."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from oddatom.coding import Codes
+
+_FLOOR = 1e-10  # a variance below this share of a row's mean square is rounding
+
+
+class CodeStatistics(NamedTuple):
+    """Of the N training rows, coded as new rows are.
+
+    Attributes
+    ----------
+    usage : (n,) or None
+        π_i = (N_i + ½)/(N + 1), N_i the number of rows that use atom i; None for linear codes, which use every atom.
+    variance : (n,)
+        s_i², the mean square of atom i's coefficient where used; that of all atoms' where it never is.
+    noise : float
+        s_e², the median of ‖y − x D‖² by free dimension, of which there are m − s (linear codes: m − n), at least one.
+        It follows the normal rows while they are more than half.
+    """
+
+    usage: np.ndarray | None
+    variance: np.ndarray
+    noise: float
+
+
+def code_statistics(codes: Codes, n_atoms: int, n_columns: int, *, linear: bool) -> CodeStatistics:
+    """Return the statistics of codes; neither variance is below 1e-10 of the rows' mean square, so none is zero.
+
+    Parameters
+    ----------
+    codes : Codes of N training rows
+    n_atoms, n_columns : int
+        n and m.
+    linear : bool
+        Whether every row uses every atom.
+    """
+    N, s = codes.indices.shape
+    if linear:
+        counts = np.full(n_atoms, N)
+        squares = np.einsum("ji,ji->i", codes.values, codes.values)
+    else:
+        counts, squares = np.zeros(n_atoms, np.int64), np.zeros(n_atoms)
+        _sums(codes.indices, codes.values, counts, squares)
+    floor = _FLOOR * max(float(squares.sum() + codes.sq_residual.sum()) / N, np.finfo(np.float64).tiny / _FLOOR)
+    pooled = float(squares.sum()) / max(int(counts.sum()), 1)
+    variance = np.where(counts > 0, squares / np.maximum(counts, 1), pooled)
+    noise = float(np.median(codes.sq_residual)) / max(n_columns - s, 1)
+    usage = None if linear else (counts + 0.5) / (N + 1.0)
+    return CodeStatistics(usage, np.maximum(variance, floor), max(noise, floor))
+
+
+@njit(cache=True, nogil=True)
+def _sums(indices, values, counts, squares):
+    for j in range(indices.shape[0]):
+        for k in range(indices.shape[1]):
+            i = indices[j, k]
+            if i >= 0:
+                counts[i] += 1
+                squares[i] += values[j, k] * values[j, k]

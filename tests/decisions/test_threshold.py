@@ -1,0 +1,157 @@
+"""What a threshold may be, and the mixin on a detector that is nothing but its scores."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from oddatom.decisions import (
+    Threshold,
+    ThresholdMixin,
+    auto_offset,
+    benjamini_hochberg,
+    check_threshold,
+    share_offset,
+)
+
+GOOD = {
+    "svm": Threshold("svm"),
+    "auto": Threshold("auto"),
+    "fdr": Threshold("fdr", 0.1),
+    ("fdr", 0.25): Threshold("fdr", 0.25),
+    0.5: Threshold("share", 0.5),
+    np.float64(0.01): Threshold("share", 0.01),
+}
+BAD = ["SVM", "share", 0, 0.0, 0.51, -0.1, 1, True, np.nan, None, ("fdr", 0), ("fdr", 1.0), ("fdr", True), ("fdr",)]
+BAD += [("auto", 0.1), ("fdr", "0.1"), (0.1, 0.2), ("fdr", 0.1, 0.2), ("fdr", np.nan), {"fdr": 0.1}, np.array([0.1])]
+
+
+class Plain(ThresholdMixin, BaseEstimator):
+    """Its score is the first column; p-values are by the second."""
+
+    def __init__(self, threshold="auto"):
+        self.threshold = threshold
+
+    def fit(self, X):
+        threshold = self._check_threshold(self.threshold, fitted=False)
+        self.train_scores_ = np.sort(X[:, 0])
+        self._apply_threshold(threshold)
+        return self
+
+    def score_samples(self, X):
+        return X[:, 0]
+
+    def p_values(self, X):
+        return X[:, 1]
+
+
+class WithSVM(Plain):
+    def _svm_offset(self):
+        return -0.7
+
+
+class Uncalibrated(WithSVM):
+    def _calibration_advice(self, fitted):
+        return f"call {'calibrate' if fitted else 'fit'}"
+
+
+class Nameless(Plain):
+    _thresholds = ("auto",)
+
+
+@pytest.fixture
+def X():
+    rng = np.random.default_rng(0)
+    return np.column_stack([rng.normal(size=200), rng.uniform(size=200) ** 6])
+
+
+@pytest.mark.parametrize("threshold", GOOD)
+def test_good(threshold):
+    assert check_threshold("A", threshold) == GOOD[threshold]
+
+
+def test_a_list_is_as_good_as_a_tuple():
+    assert check_threshold("A", ["fdr", 0.3]) == Threshold("fdr", 0.3)
+
+
+@pytest.mark.parametrize("threshold", BAD, ids=repr)
+def test_bad(threshold):
+    message = r"The 'threshold' parameter of A must be 'svm', 'auto', a float .* Got .* instead\. A float is the share"
+    with pytest.raises(ValueError, match=message):
+        check_threshold("A", threshold)
+
+
+def test_names_are_the_detectors_own(X):
+    with pytest.raises(ValueError, match=r"of Nameless must be 'auto', a float .* Got 'svm' instead"):
+        Nameless("svm").fit(X)
+
+
+def test_offsets(X):
+    scores = X[:, 0]
+    model = WithSVM("svm").fit(X)
+    wanted = {"svm": -0.7, "auto": auto_offset(scores), 0.1: share_offset(scores, 0.1)}
+    for threshold, offset in wanted.items():
+        for same in (WithSVM(threshold).fit(X), model.set_threshold(threshold)):
+            assert same.offset_ == offset
+            assert same.threshold == threshold
+            assert_array_equal(same.decision_function(X), scores - offset)
+            assert_array_equal(same.predict(X), np.where(scores >= offset, 1, -1))
+    assert np.sum(model.predict(X) == -1) == 20
+    assert model.set_threshold(0.2) is model
+
+
+@pytest.mark.parametrize("q", [0.05, 0.1, 0.4])
+def test_fdr(X, q):
+    model = Plain(("fdr", q)).fit(X)
+    assert_array_equal(model.predict(X), np.where(benjamini_hochberg(X[:, 1], q), -1, 1))
+    assert np.isfinite(model.offset_)
+    assert model.offset_ < X[:, 0].min()
+    assert (model.decision_function(X) > 0).all()
+
+
+def test_only_labels_by_fdr_depend_on_the_other_rows(X):
+    def alone(model):
+        return np.concatenate([model.predict(X[[j]]) for j in range(len(X))])
+
+    for threshold in ("svm", "auto", 0.1):
+        model = WithSVM(threshold).fit(X)
+        assert_array_equal(alone(model), model.predict(X))
+    model = WithSVM("fdr").fit(X)
+    assert (alone(model) != model.predict(X)).any()
+
+
+def test_the_procedure_reports_none_of_the_rows_it_is_calibrated_on():
+    """Their own p-values are 1/N, 2/N, …: the offset of "fdr" lies below all of them."""
+    for n in (2, 5, 100):
+        for q in (0.1, 0.5, 0.999):
+            assert not benjamini_hochberg(np.arange(1, n + 1) / n, q).any()
+
+
+def test_no_p_values(X):
+    with pytest.raises(ValueError, match=r"of Uncalibrated must not be 'fdr' without .* Got 'fdr' instead; call fit\."):
+        Uncalibrated("fdr").fit(X)
+    model = Uncalibrated("svm").fit(X)
+    with pytest.raises(ValueError, match=r"Got \('fdr', 0.2\) instead; call calibrate\."):
+        model.set_threshold(("fdr", 0.2))
+    assert (model.threshold, model.offset_, model.threshold_.kind) == ("svm", -0.7, "svm")
+
+
+def test_a_refused_threshold_changes_nothing(X):
+    model = WithSVM(0.1).fit(X)
+    before = model.offset_
+    with pytest.raises(ValueError, match=r"Got 0\.7 instead"):
+        model.set_threshold(0.7)
+    assert (model.threshold, model.offset_, model.threshold_) == (0.1, before, Threshold("share", 0.1))
+
+
+def test_a_parameter_set_later_waits_for_the_next_fit(X):
+    model = WithSVM("svm").fit(X).set_params(threshold=0.1)
+    assert model.offset_ == -0.7
+    assert model.fit(X).offset_ == share_offset(X[:, 0], 0.1)
+
+
+def test_not_fitted():
+    for call in (lambda m: m.set_threshold(0.1), lambda m: m.predict(np.ones((2, 2)))):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            call(Plain())
