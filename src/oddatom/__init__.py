@@ -12,6 +12,7 @@ _HOMES = {
     "KDLOCSVM": "oddatom.detectors",
     "KDPLOCSVM": "oddatom.detectors",
     "LinearOneClassSVM": "oddatom.detectors",
+    "OddAtomDetector": "oddatom.detectors",
     "AllAtomsTrimmedWarning": "oddatom.exceptions",
     "DegenerateMarginWarning": "oddatom.exceptions",
     "IndefiniteKernelWarning": "oddatom.exceptions",
@@ -21,7 +22,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
-    from oddatom.detectors import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM
+    from oddatom.detectors import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
     from oddatom.exceptions import (
         AllAtomsTrimmedWarning,
         DegenerateMarginWarning,
@@ -41,6 +42,7 @@ __all__ = [
     "Explanation",
     "IndefiniteKernelWarning",
     "LinearOneClassSVM",
+    "OddAtomDetector",
     "OddAtomWarning",
     "SolverWarning",
     "__version__",

@@ -5,5 +5,6 @@ from oddatom.detectors.dpl import DPLOCSVM
 from oddatom.detectors.kdl import KDLOCSVM
 from oddatom.detectors.kdpl import KDPLOCSVM
 from oddatom.detectors.one_class_svm import LinearOneClassSVM
+from oddatom.detectors.untuned import OddAtomDetector
 
-__all__ = ["DLOCSVM", "DPLOCSVM", "KDLOCSVM", "KDPLOCSVM", "LinearOneClassSVM"]
+__all__ = ["DLOCSVM", "DPLOCSVM", "KDLOCSVM", "KDPLOCSVM", "LinearOneClassSVM", "OddAtomDetector"]

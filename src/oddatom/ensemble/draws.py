@@ -1,0 +1,63 @@
+"""Random draws of rows that do not depend on their order: by a hash of what a row holds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+def draw_order(X: np.ndarray, seed: int) -> np.ndarray:
+    """Return the rows in a random order that their contents and the seed determine; its head is a random sample.
+
+    The first of several equal rows is placed by the hash of its numbers, the next by that hash and its count, so that
+    copies are drawn one by one. Which copy stands where depends on the order of the rows, but copies are alike.
+
+    Parameters
+    ----------
+    X : (N, m)
+        Finite rows, C-ordered.
+    seed : int
+
+    Returns
+    -------
+    order : int array (N,)
+    """
+    keys = np.empty(X.shape[0], np.uint64)
+    _hash_rows(X + 0.0, np.uint64(seed), keys)  # −0 + 0 is 0
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    again = np.empty(keys.size, bool)
+    again[0], again[1:] = False, keys[1:] == keys[:-1]
+    if not again.any():
+        return order
+    place = np.arange(keys.size)
+    first = np.maximum.accumulate(np.where(again, 0, place))
+    _mix_copies(keys, (place - first).astype(np.uint64))
+    return order[np.argsort(keys, kind="stable")]
+
+
+@njit(cache=True, nogil=True)
+def _mix(h):
+    """One round of SplitMix64."""
+    h += np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def _hash_rows(X, seed, keys):
+    bits = X.view(np.uint64)
+    start = _mix(seed)
+    for j in range(X.shape[0]):
+        h = start
+        for f in range(X.shape[1]):
+            h = _mix(h ^ bits[j, f])
+        keys[j] = h
+
+
+@njit(cache=True, nogil=True)
+def _mix_copies(keys, copy):
+    for j in range(keys.size):
+        if copy[j] > 0:
+            keys[j] = _mix(keys[j] ^ _mix(copy[j]))

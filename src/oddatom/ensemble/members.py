@@ -1,0 +1,108 @@
+"""A member: what one trimmed fit makes of a sample of the rows. It codes a row by one centroid and one free atom."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from oddatom.ensemble.trimmed import Spread, code_one, kept, learn_atoms, learn_centroids, learn_spread, nearest
+
+ROWS_PER_CENTROID, ROWS_PER_ATOM = 10, 5  # no more of either than the rows can carry
+FEATURE_RIDGE = 0.1  # of the mean noise, added to every feature's
+
+
+class Sizes(NamedTuple):
+    """How large members are."""
+
+    n_centroids: int = 32
+    n_atoms: int = 32
+    n_directions: int = 16
+    n_rows: int = 2000
+
+
+class Member(NamedTuple):
+    """y ≈ centroid + c · atom, and what it costs to say so.
+
+    Attributes
+    ----------
+    centroids : (K, m)
+    atoms : (n, m)
+        Unit rows.
+    cost : (n,)
+        −log of how often an atom is chosen, and ½ log(s_i²/s_e²): bits (nats) to name the atom and its gain.
+    gain_variance : (n,)
+        s_i², of the gain c when atom i is chosen, at least the noise.
+    noise : float
+        s_e², variance of a feature of what is left.
+    feature_noise : (m,)
+        The same for every feature by itself.
+    spread : Spread
+        Of the deviations from the centroids.
+    """
+
+    centroids: np.ndarray
+    atoms: np.ndarray
+    cost: np.ndarray
+    gain_variance: np.ndarray
+    noise: float
+    feature_noise: np.ndarray
+    spread: Spread
+
+
+def learn_member(Y: np.ndarray, rarity: np.ndarray, t: float, sizes: Sizes, rng: np.random.RandomState) -> Member:
+    """Learn centroids, atoms of the deviations, and the statistics of both, leaving out a share t at every step.
+
+    Parameters
+    ----------
+    Y : (n, m)
+        Scaled rows.
+    rarity : (n,)
+        Orders the rows: centroids start from the share 1 − t with the least.
+    t : float
+        Share of surprising rows to leave out, in [0, 1).
+    sizes : Sizes
+    rng : RandomState
+        Draws the starts.
+    """
+    n, m = Y.shape
+    calm = _least(rarity, t)
+    K = max(1, min(sizes.n_centroids, n // ROWS_PER_CENTROID))
+    C = learn_centroids(Y, Y[rng.permutation(calm)[:K]], t)
+    W = Y - C[nearest(Y, C)[0]]
+    energy = np.einsum("ij,ij->i", W, W)
+
+    calm = _least(energy, t)
+    calm = calm[energy[calm] > 0.0]
+    n_atoms = min(sizes.n_atoms, max(2, min(m, n // ROWS_PER_ATOM)))
+    D = W[rng.permutation(calm)[:n_atoms]]
+    D = D / np.linalg.norm(D, axis=1, keepdims=True) if calm.size else np.eye(1, m)
+    D = learn_atoms(W, D, t)
+
+    chosen, gain, residual = code_one(W, D)
+    rows = np.flatnonzero(kept(residual, t))
+    count = np.bincount(chosen[rows], minlength=D.shape[0])
+    share = (count + 0.5) / (rows.size + 1.0)
+    floor = 1e-6 * energy.mean() / m
+    noise = max(float(np.median(residual)) / max(m - 1, 1), floor) or 1.0
+    power = np.bincount(chosen[rows], weights=gain[rows] ** 2, minlength=D.shape[0]) / np.maximum(count, 1)
+    gain_variance = np.maximum(power, noise)
+    name = np.log((1.0 - share) / share) - np.log1p(-share).sum()
+
+    left = (W[rows] - gain[rows, None] * D[chosen[rows]]) ** 2
+    feature_noise = left.mean(axis=0)
+    feature_noise = feature_noise + (FEATURE_RIDGE * feature_noise.mean() or noise)
+    return Member(
+        centroids=C,
+        atoms=D,
+        cost=name + 0.5 * np.log(gain_variance / noise),
+        gain_variance=gain_variance,
+        noise=noise,
+        feature_noise=feature_noise,
+        spread=learn_spread(W, sizes.n_directions, t, rng),
+    )
+
+
+def _least(values: np.ndarray, t: float) -> np.ndarray:
+    """Return the share 1 − t of the rows with the least values, at least one."""
+    return np.argsort(values, kind="stable")[: max(1, int((1.0 - t) * values.size))]
