@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: demo test lint oldest bench clean
+.PHONY: demo test lint oldest bench untuned clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/demo.py
@@ -23,6 +23,10 @@ oldest: $(OLDEST)/.installed
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
+
+# Ranking without labels, beside other detectors; UNTUNED_ARGS="--only NAME" and so on.
+untuned: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.untuned $(UNTUNED_ARGS)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -47,7 +51,7 @@ $(OLDEST)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -e . \
 	  'numpy==1.26.*' 'scipy==1.12.*' 'scikit-learn==1.6.0' 'numba==0.60.*' 'safetensors==0.4.3' \
-	  'pytest>=8' 'pandas==2.2.*' 'polars==1.0.*' 'pyarrow==15.*'
+	  'hypothesis==6.100.*' 'pytest>=8' 'pandas==2.2.*' 'polars==1.0.*' 'pyarrow==15.*'
 	@touch $@
 
 clean:

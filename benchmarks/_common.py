@@ -40,15 +40,24 @@ def load(name: str) -> np.ndarray:
     folder = data_folder()
     if folder is None:
         raise FileNotFoundError("No ODDS data: set ODDATOM_DATA to the folder with the .mat files.")
-    path = folder / f"{name}.mat"
-    try:
-        X = scipy.io.loadmat(path)["X"]
-    except NotImplementedError:  # MATLAB 7.3 files are HDF5
-        import h5py
+    return read(folder / f"{name}.mat")[0]
 
-        with h5py.File(path) as file:
-            X = np.array(file["X"]).T
-    return np.ascontiguousarray(X, dtype=np.float64)
+
+def read(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Rows X and labels y (1: anomaly) of a .mat or .npz file."""
+    if path.suffix == ".npz":
+        with np.load(path) as arrays:
+            X, y = arrays["X"], arrays["y"]
+    else:
+        try:
+            arrays = scipy.io.loadmat(path)
+            X, y = arrays["X"], arrays["y"]
+        except NotImplementedError:  # MATLAB 7.3 files are HDF5
+            import h5py
+
+            with h5py.File(path) as file:
+                X, y = np.array(file["X"]).T, np.array(file["y"])
+    return np.ascontiguousarray(X, dtype=np.float64), y.ravel().astype(np.int64)
 
 
 def seconds(function: Callable[[], object]) -> float:
