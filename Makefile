@@ -7,7 +7,7 @@ OLDEST := .venv-oldest
 .PHONY: demo test lint oldest bench untuned clean
 
 demo: $(VENV)/.installed-demo
-	$(BIN)/python examples/demo.py
+	$(BIN)/oddatom demo --output demo_output
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -34,7 +34,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python

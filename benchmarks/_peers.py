@@ -70,15 +70,8 @@ NAMES = tuple(d.name for d in DETECTORS)
 
 
 def choose(only: list[str], skip: list[str]) -> list[Sklearn]:
-    """Detectors by name; OddAtomDetector is left out, and that is said, where oddatom has none."""
+    """Detectors by name."""
     chosen = [d for d in DETECTORS if (not only or d.name in only) and d.name not in skip]
-    ours = next((d for d in chosen if d.name == OURS), None)
-    if ours is not None:
-        try:
-            ours.make(0)
-        except AttributeError as error:
-            print(f"{OURS}: left out, {error}", flush=True)
-            chosen.remove(ours)
     try:
         for detector in chosen:
             detector.make(0)

@@ -33,7 +33,7 @@ def mixture(n_rows: int, n_features: int, seed: int = 0) -> np.ndarray:
 
 
 def run() -> dict[str, Any]:
-    """All figures by detector; one that oddatom lacks is left out."""
+    """All figures by detector."""
     detectors = choose(NAMES, [])
 
     def fit_and_score(X: np.ndarray, repeats: int) -> dict[str, float]:

@@ -276,14 +276,12 @@ def code_statistics(Y, D, X, s):
 
 
 def description_length(Y, D, X, usage, variance, noise):
-    """Nats of the support, of its coefficients and of the residual, row by row; linear codes where usage is None."""
+    """Nats of the support, of its coefficients and of the residual, row by row."""
     out = np.empty(len(Y))
     for j, (y, x) in enumerate(zip(Y, X, strict=True)):
         nats = np.sum((y - x @ D) ** 2) / (2 * noise)
         for i in range(len(D)):
-            if usage is None:
-                nats += x[i] ** 2 / (2 * variance[i])
-            elif x[i] == 0:
+            if x[i] == 0:
                 nats -= np.log(1 - usage[i])
             else:
                 nats -= np.log(usage[i])
@@ -309,37 +307,56 @@ def shortest_half(s):
 
 
 def asinh_columns(train, X):
-    """asinh(4z)/4 column by column, z = (x − median) / (q95 − q5) of the training rows; constant columns left out."""
+    """asinh(4z)/4 column by column, z = (x − median) / (q95 − q5) of the training rows, |x|/10 where x is constant."""
     columns = []
     for x, new in zip(train.T, X.T, strict=True):
         low, center, high = np.quantile(x, [0.05, 0.5, 0.95])
-        if x.min() < x.max():
-            columns.append(np.arcsinh(4 * (new - center) / (high - low if high > low else x.std())) / 4)
+        spread = high - low
+        if high == low and x.min() < x.max():
+            spread = 3 * np.median([abs(u - center) for u in x if u != center])
+        if x.min() == x.max():
+            center, spread = x[0], abs(x[0]) / 10 or 1.0
+        columns.append(np.arcsinh(4 * (new - center) / spread) / 4)
     return np.column_stack(columns)
 
 
+def histogram_bins(x, values):
+    """The bin of each value, and the number of bins: √N of them, 5 to 30, from x's q1 to its q99, one at either end."""
+    n_bins = min(max(int(np.sqrt(len(x))), 5), 30)
+    low, high = np.quantile(x, [0.01, 0.99])
+    if low == high:
+        low, high = x.min(), x.max()
+    bins = []
+    for u in values:
+        if u < low or u > high:
+            bins.append(0 if u < low else n_bins + 1)
+        else:
+            bins.append(1 if high == low else 1 + min(int(n_bins * (u - low) / (high - low)), n_bins - 1))
+    return np.array(bins), n_bins + 2
+
+
 def histogram_nats(train, X, left_out=None):
-    """Σ_f −log p_f(x_f) by counting: √N bins, 5 to 30, from q1 to q99, one at either end, half a row in each.
+    """−log p_f(x_f) by counting, half a row in each bin: (N, m).
 
     With `left_out` row i of X is scored by the counts of all training rows but left_out[i]; the bins stay.
     """
-    n_bins = min(max(int(np.sqrt(len(train))), 5), 30)
-
-    def place(u, low, high):
-        if u < low or u > high:
-            return 0 if u < low else n_bins + 1
-        return 1 if high == low else 1 + min(int(n_bins * (u - low) / (high - low)), n_bins - 1)
-
-    out = np.zeros(X.shape)
+    out = np.empty(X.shape)
     for f, x in enumerate(train.T):
-        low, high = np.quantile(x, [0.01, 0.99])
-        if low == high:
-            low, high = x.min(), x.max()
-        for j, row in enumerate(X):
-            others = x if left_out is None else np.delete(x, left_out[j])
-            count = sum(place(u, low, high) == place(row[f], low, high) for u in others)
-            out[j, f] = -np.log((count + 0.5) / (len(others) + 0.5 * (n_bins + 2)))
+        bins, n = histogram_bins(x, x)
+        for j, b in enumerate(histogram_bins(x, X[:, f])[0]):
+            others = bins if left_out is None else np.delete(bins, left_out[j])
+            out[j, f] = -np.log((np.sum(others == b) + 0.5) / (len(others) + 0.5 * n))
     return out
+
+
+def histogram_entropy(train):
+    """−Σ p log p over the bins of each column."""
+    out = []
+    for x in train.T:
+        bins, n = histogram_bins(x, x)
+        p = np.array([(np.sum(bins == b) + 0.5) / (len(x) + 0.5 * n) for b in range(n)])
+        out.append(-np.sum(p * np.log(p)))
+    return np.array(out)
 
 
 def spread_covariance(spread):
@@ -352,7 +369,9 @@ def spread_covariance(spread):
 def member_terms(y, member):
     """What each feature adds to a member's parts of a row coded y ≈ c + g d: (4, m), and the nats to name the atom.
 
-    The parts: description length, squared Mahalanobis distance, squared residual in units of its noise, and as it is.
+    The parts: description length, squared Mahalanobis distance, squared residual, half unbent and in units of its
+    noise, and
+    as it is.
     """
     w = y - min(member.centroids, key=lambda c: np.sum((y - c) ** 2))
     i = int(np.argmin([np.sum((w - (d @ w) * d) ** 2) for d in member.atoms]))
@@ -360,7 +379,9 @@ def member_terms(y, member):
     e = (w - g * d) ** 2
     length = (g * d) ** 2 / (2 * member.gain_variance[i]) + e / (2 * member.noise)  # ‖d‖ = 1
     distance = w * (np.linalg.inv(spread_covariance(member.spread)) @ w)
-    return np.stack([length, distance, e / member.feature_noise, e]), member.cost[i]
+    z = np.sinh(4 * y) / 4  # what asinh made y of
+    straight = np.array([z_f / y_f if y_f else 1.0 for z_f, y_f in zip(z, y, strict=True)])
+    return np.stack([length, distance, straight * e / member.feature_noise, e]), member.cost[i]
 
 
 def member_parts(Y, members):
@@ -374,7 +395,7 @@ def member_parts(Y, members):
 
 
 def lloyd(Y, C, steps, t=0.0):
-    """Lloyd's steps on the share 1 − t of the rows nearest to a centroid; centroids of under 1 % of them are dropped."""
+    """Lloyd's steps on the share 1 − t of the rows nearest to a centroid; centroids of under 1 % of them go."""
     for _ in range(steps):
         distances = np.array([[np.sum((y - c) ** 2) for c in C] for y in Y])
         order = np.argsort(distances.min(axis=1))[: int(np.ceil((1 - t) * len(Y)))]

@@ -16,9 +16,15 @@ _HOMES = {
     "AllAtomsTrimmedWarning": "oddatom.exceptions",
     "DegenerateMarginWarning": "oddatom.exceptions",
     "IndefiniteKernelWarning": "oddatom.exceptions",
+    "ModelFileError": "oddatom.exceptions",
     "OddAtomWarning": "oddatom.exceptions",
     "SolverWarning": "oddatom.exceptions",
+    "TableError": "oddatom.exceptions",
+    "TableWarning": "oddatom.exceptions",
     "Explanation": "oddatom.explain",
+    "load": "oddatom.model_io",
+    "save": "oddatom.model_io",
+    "make_detector": "oddatom.table",
 }
 
 if TYPE_CHECKING:
@@ -27,10 +33,15 @@ if TYPE_CHECKING:
         AllAtomsTrimmedWarning,
         DegenerateMarginWarning,
         IndefiniteKernelWarning,
+        ModelFileError,
         OddAtomWarning,
         SolverWarning,
+        TableError,
+        TableWarning,
     )
     from oddatom.explain import Explanation
+    from oddatom.model_io import load, save
+    from oddatom.table import make_detector
 
 __all__ = [
     "DLOCSVM",
@@ -42,10 +53,16 @@ __all__ = [
     "Explanation",
     "IndefiniteKernelWarning",
     "LinearOneClassSVM",
+    "ModelFileError",
     "OddAtomDetector",
     "OddAtomWarning",
     "SolverWarning",
+    "TableError",
+    "TableWarning",
     "__version__",
+    "load",
+    "make_detector",
+    "save",
 ]
 
 

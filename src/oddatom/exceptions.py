@@ -1,4 +1,4 @@
-"""Warnings of this package, one class each, so that callers can filter them."""
+"""Warnings and errors of this package, one class each, so that callers can tell them apart."""
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -21,3 +21,15 @@ class IndefiniteKernelWarning(OddAtomWarning):
 
 class SolverWarning(OddAtomWarning, ConvergenceWarning):
     """A solver ended above its tolerance; the residual it reached is in the message."""
+
+
+class ModelFileError(ValueError):
+    """A file cannot be loaded as a model: it is something else, damaged, or newer than this package."""
+
+
+class TableWarning(OddAtomWarning):
+    """A table lacks columns of the training table, or holds values that cannot be read; they count as missing."""
+
+
+class TableError(ValueError):
+    """A file cannot be read or written as a table; the message says why in one line, and what to do."""

@@ -70,7 +70,13 @@ def corrupt_features(
     if kind not in KINDS:
         raise ValueError(f"The 'kind' parameter of corrupt_features must be one of {KINDS}. Got {kind!r} instead.")
     if not 0 < share <= 1:
-        raise ValueError(f"The 'share' parameter of corrupt_features must be in the range (0, 1]. Got {share!r} instead.")
+        raise ValueError(
+            f"The 'share' parameter of corrupt_features must be in the range (0, 1]. Got {share!r} instead."
+        )
+    if most_features < 1:
+        raise ValueError(
+            f"The 'most_features' parameter of corrupt_features must be at least 1. Got {most_features!r} instead."
+        )
     X = np.array(X, dtype=np.float64)
     N, m = X.shape
     rng = check_random_state(random_state)
@@ -87,7 +93,8 @@ def corrupt_features(
             if kind == "shift":
                 X[row, f] += rng.choice([-1.0, 1.0]) * rng.uniform(size, 2.0 * size) * spread[f]
             else:
-                order = np.argsort(np.abs(original[:, f] - original[row, f]), kind="stable")
-                X[row, f] = original[order[rng.randint(N // 2, N)], f]
-            mask[row, f] = True
+                apart = np.abs(original[:, f] - original[row, f])
+                farthest = np.argsort(apart, kind="stable")[N // 2 :]
+                X[row, f] = original[rng.choice(farthest[apart[farthest] > 0.0]), f] if apart.any() else X[row, f]
+            mask[row, f] = X[row, f] != original[row, f]
     return Corrupted(X, mask.any(axis=1).astype(int), mask)

@@ -6,10 +6,8 @@ import numpy as np
 from numba import njit, prange
 
 from oddatom._threads import split
-from oddatom.coding.batch_omp import Codes
 
 _BLOCK = 48  # rows of one BLAS product, always padded to it: see `batch_omp`
-_ROWS = 1008  # rows whose residual is held at a time, a multiple of a block
 _WIDE = 4096  # numbers in P from which BLAS is worth a block
 
 
@@ -30,20 +28,6 @@ def analysis_codes(Y: np.ndarray, P: np.ndarray) -> np.ndarray:
     else:
         split(N, m * n / 20 + 5, rows_per_chunk=_BLOCK).run(_blocks, Y, np.ascontiguousarray(P.T), out)
     return out
-
-
-def linear_codes(Y: np.ndarray, X: np.ndarray, D: np.ndarray) -> Codes:
-    """Return linear codes X (N×n) of the rows Y as `Codes` that use every atom, with ‖y − x D‖².
-
-    A row's residual, like its code, is the same in any batch. Call it inside `threads`.
-    """
-    sq_residual = np.empty(Y.shape[0])
-    for start in range(0, Y.shape[0], _ROWS):
-        rows = slice(start, start + _ROWS)
-        E = analysis_codes(X[rows], D.T)
-        np.subtract(Y[rows], E, out=E)
-        sq_residual[rows] = np.einsum("ij,ij->i", E, E)
-    return Codes(np.broadcast_to(np.arange(D.shape[0], dtype=np.int32), X.shape), X, sq_residual)
 
 
 @njit(cache=True, nogil=True)

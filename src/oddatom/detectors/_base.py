@@ -22,6 +22,7 @@ from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, 
 from oddatom.explain import Explanation, as_frame_like, margin_by_atom, residual_by_feature
 from oddatom.features.scaling import Scaling
 from oddatom.learning.one_class import GAP_TOL, OneClassFit
+from oddatom.model_io.mixin import SaveMixin
 from oddatom.scores import SCORES, CodeStatistics
 
 # Rows coded at a time: enough to keep every thread busy, small enough to keep scoring's memory flat.
@@ -34,6 +35,7 @@ class DictionaryDetector(
     ScoreParameterMixin,
     CalibratedMixin,
     ThresholdMixin,
+    SaveMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     OutlierMixin,
@@ -133,11 +135,6 @@ class DictionaryDetector(
                 for name in names:
                     out[name][rows] = SCORES[name](codes, self.coef_, self.code_statistics_)
         return out
-
-    @property
-    def _score_by(self) -> str:
-        """The parameter `score`."""
-        return vars(self)["score"]
 
     def _svm_offset(self) -> float:
         return self.svm_offset_

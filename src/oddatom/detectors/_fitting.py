@@ -187,11 +187,13 @@ class LearnedDetector(DictionaryDetector):
         D, N = model.D[active], Y.shape[0]
         svm, nu, multipliers = model.svm._replace(w=model.svm.w[active]), learner.nu, np.full(N, learner.nu)
         codes: Codes | None = None
+        margins: np.ndarray | None = None
         if D.shape[0]:
             group = ShardGroup([self._Shard(Y)])  # not the one of the sweeps: a callback may ask between two of them
             svm, nu = fit_last_svm(group, model, learner)
             multipliers = group.shards[0].multipliers
-            codes = self._last_codes(group.shards[0], D)
+            shard = group.shards[0]
+            codes, margins = self._last_codes(shard, D, learner), self._last_margins(shard, svm.w)
         attributes = {
             **features,
             "n_nonzero_": learner.s,
@@ -206,36 +208,42 @@ class LearnedDetector(DictionaryDetector):
             "history_": model.history.copy(),
             **self._own_attributes(model, active, features),
         }
-        attributes.update(self._decision(X, Y, codes or without_atoms(Y), attributes, svm.rho - svm.tolerance))
+        codes = codes or without_atoms(Y)
+        attributes.update(self._decision(X, Y, codes, margins, attributes, svm.rho - svm.tolerance))
         return attributes, svm
 
     def _decision(
-        self, X: np.ndarray, Y: np.ndarray, codes: Codes, attributes: dict[str, Any], offset: float
+        self,
+        X: np.ndarray,
+        Y: np.ndarray,
+        codes: Codes,
+        margins: np.ndarray | None,
+        attributes: dict[str, Any],
+        offset: float,
     ) -> dict[str, Any]:
-        """Fitted attributes that scores and labels need: `offset` is the SVM's own."""
+        """Fitted attributes that scores and labels need: `offset` is the SVM's own, `margins` those of its rows."""
         (n, m), nu = attributes["components_"].shape, float(self.nu)
         twin = copy.copy(self)
         for name, value in attributes.items():
             setattr(twin, name, value)
         codes = twin._with_outside(X, Y, codes)
         twin.score_ = self._score_by
-        twin.code_statistics_ = code_statistics(codes, n, m, linear=self._linear and n > 0)
-        twin.train_scores_ = np.sort(twin._training_scores(X, codes))
+        twin.code_statistics_ = code_statistics(codes, n, m)
+        twin.train_scores_ = np.sort(twin._training_scores(X, codes, margins))
         twin.svm_offset_ = offset if self._score_by == "margin" else quantile_offset(twin.train_scores_, nu)
         twin._apply_threshold(self._check_threshold(self.threshold, fitted=False))
         names = ("score_", "code_statistics_", "train_scores_", "svm_offset_", "threshold_", "offset_")
         return {name: getattr(twin, name) for name in names}
 
-    @property
-    def _linear(self) -> bool:
-        """Whether codes are linear in the rows."""
-        return False
-
-    def _last_codes(self, shard: Any, D: np.ndarray) -> Codes:
-        """Return the codes that the last SVM was fitted on."""
+    def _last_codes(self, shard: Any, D: np.ndarray, learner: Learner) -> Codes:
+        """Return the sparse codes of the rows, which the last SVM was fitted on."""
         return shard.last_codes()
 
-    def _training_scores(self, X: np.ndarray, codes: Codes) -> np.ndarray:
+    def _last_margins(self, shard: Any, w: np.ndarray) -> np.ndarray | None:
+        """Return the margins of the rows where they do not come from `_last_codes`."""
+        return None
+
+    def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
         """Return what `score_samples` gives for the training rows."""
         return SCORES[self.score_](codes, self.coef_, self.code_statistics_)
 

@@ -41,3 +41,8 @@ class ScoreParameterMixin:
         deep : ignored, no parameter is an estimator
         """
         return {name: vars(self)[name] for name in self._get_param_names()}  # type: ignore[attr-defined]
+
+    @property
+    def _score_by(self) -> str:
+        """The parameter `score`."""
+        return vars(self)["score"]

@@ -11,13 +11,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom._threads import threads
-from oddatom.coding import Codes, analysis_codes, linear_codes
+from oddatom.coding import CODINGS, Codes, analysis_codes
 from oddatom.detectors._base import CHUNK_ROWS
 from oddatom.detectors._fitting import LearnedDetector
 from oddatom.detectors._validation import check_rows
 from oddatom.exceptions import SolverWarning
 from oddatom.explain import as_frame_like, margin_by_feature
-from oddatom.learning.alternate import Model
+from oddatom.learning.alternate import Learner, Model
 from oddatom.learning.dpl import DPL, PAIR_SOLVERS, REPRESENTATIONS
 from oddatom.learning.one_class import OneClassFit
 from oddatom.learning.pairs import KKT_TOL
@@ -262,13 +262,15 @@ class DPLOCSVM(LearnedDetector):
     def _linear(self) -> bool:
         return self.representation == "analysis"
 
-    def _last_codes(self, shard: PairShard, D: np.ndarray) -> Codes:
-        return shard.analysed_codes(D) if self._linear else shard.last_codes()
+    def _last_codes(self, shard: PairShard, D: np.ndarray, learner: Learner) -> Codes:
+        if not self._linear:
+            return super()._last_codes(shard, D, learner)
+        return CODINGS[learner.coding](shard.Y, D, min(learner.s, D.shape[0]), gram=D @ D.T)
 
-    def _training_scores(self, X: np.ndarray, codes: Codes) -> np.ndarray:
+    def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
         if self._linear and self.score_ == "margin":
             return self._linear_margin(X)
-        return super()._training_scores(X, codes)
+        return super()._training_scores(X, codes, margins)
 
     @property
     def _plane(self) -> np.ndarray:
@@ -288,13 +290,8 @@ class DPLOCSVM(LearnedDetector):
         found = {"margin": margin, **(super()._scores(X, others) if others else {})}
         return {name: found[name] for name in names}
 
-    def _code(self, Z: np.ndarray, D: np.ndarray, gram: np.ndarray) -> Codes:
-        if self.representation_ == "omp":
-            return super()._code(Z, D, gram)
-        return linear_codes(Z, analysis_codes(Z, self.analysis_components_), D)
-
     def explain(self, X: Any) -> Any:
-        """Return what each feature adds to a row's margin: (Pᵀw)_f y_f, which sums to `score_samples(X)`.
+        """Return what each feature adds to a row's margin: (Pᵀw)_f y_f; the row's shares sum to the margin.
 
         With representation="omp" codes are not linear: then margin by atom and residual by feature, as in
         `DLOCSVM.explain`. Whatever `score` is, the margin is explained.

@@ -233,10 +233,13 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
             margins[rows] = linear_margin(K, Scaling(None, None, 1.0), plane)
         return margins
 
-    def _training_scores(self, X: np.ndarray, codes: Codes) -> np.ndarray:
-        if self._linear and self.score_ == "margin" and self.coef_.size:
-            return codes.values @ self.coef_  # not from the kernel once more, which takes a tenth of a fit
-        return super()._training_scores(X, codes)
+    def _last_margins(self, shard: Any, w: np.ndarray) -> np.ndarray | None:
+        return shard.analysed() @ w if self._linear else None
+
+    def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
+        if self.score_ == "margin" and margins is not None:
+            return margins  # not from the kernel once more, which takes a tenth of a fit
+        return super()._training_scores(X, codes, margins)
 
     def _offset(self, threshold: Threshold) -> float:
         """Training margins are rounded otherwise than those of new rows: rows at the cut stay on its upper side."""

@@ -17,10 +17,11 @@ from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, 
 from oddatom.exceptions import DegenerateMarginWarning, SolverWarning
 from oddatom.learning.interior_point import Block
 from oddatom.learning.one_class import GAP_TOL, fit_one_class
+from oddatom.model_io.mixin import SaveMixin
 from oddatom.shards import OneClassShard, ShardGroup
 
 
-class LinearOneClassSVM(OutlierMixin, BaseEstimator):
+class LinearOneClassSVM(SaveMixin, OutlierMixin, BaseEstimator):
     r"""Linear one-class SVM, solved to optimality in time linear in the rows.
 
     .. math::

@@ -18,17 +18,18 @@ from oddatom.detectors._score_parameter import ScoreParameterMixin
 from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.ensemble.draws import draw_order
 from oddatom.ensemble.members import Sizes
-from oddatom.ensemble.model import SCORES, Ensemble, learn_ensemble
+from oddatom.ensemble.model import SCORES, learn_ensemble
 from oddatom.ensemble.parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
 from oddatom.explain import as_frame_like
+from oddatom.model_io.mixin import SaveMixin
 
 SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
 CHUNK_ROWS = 16_384
 EXPLAIN_NUMBERS = 2**20  # in a chunk of rows that is explained: shares take a dozen arrays of its size
 
 
-class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, OutlierMixin, BaseEstimator):
+class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMixin, BaseEstimator):
     r"""Anomaly detection that needs neither labels nor tuning: a trimmed ensemble of dictionaries.
 
     Columns are scaled robustly, y = asinh(4z)/4 with z = (x − median) / (q95 − q5). Each member codes a row by one
@@ -185,7 +186,7 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, OutlierMixin, BaseEst
             self.ensemble_, parts = learn_ensemble(
                 sample, self.trim, self.n_groups, sizes, float(self.agreement), float(self.nu), rng
             )
-            self.score_ = self.get_params()["score"]
+            self.score_ = self._score_by
             self.conformal_ = CrossConformal(self._held_out(sample, parts))
             if sample.shape[0] == X.shape[0]:
                 scores = self._score(self.ensemble_.z_scores(parts))
@@ -311,7 +312,7 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, OutlierMixin, BaseEst
         scores = []
         for group in range(n_groups):
             rows = slice(group, None, n_groups)
-            fold = RowParts(np.ascontiguousarray(parts.members[rows]), rarity[rows].copy(), parts.magnitude[rows].copy())
+            fold = RowParts(parts.members[rows].copy(), rarity[rows].copy(), parts.magnitude[rows].copy())
             scores.append(self._score(self.ensemble_.z_scores(fold, group)))
         return scores
 

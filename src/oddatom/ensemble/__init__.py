@@ -1,1 +1,1 @@
-"""The untuned detector's parts: draws, histogram, members (centroids, atoms, spread), their values of a row, joining."""
+"""The untuned detector's parts: draws, histogram, members (centroids, atoms, spread), values of a row, joining."""

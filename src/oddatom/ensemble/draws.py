@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+_CHUNK = 65_536  # rows copied at a time
+
 
 def draw_order(X: np.ndarray, seed: int) -> np.ndarray:
     """Return the rows in a random order that their contents and the seed determine; its head is a random sample.
@@ -23,7 +25,9 @@ def draw_order(X: np.ndarray, seed: int) -> np.ndarray:
     order : int array (N,)
     """
     keys = np.empty(X.shape[0], np.uint64)
-    _hash_rows(X + 0.0, np.uint64(seed), keys)  # −0 + 0 is 0
+    for start in range(0, X.shape[0], _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        _hash_rows(X[rows] + 0.0, np.uint64(seed), keys[rows])  # −0 + 0 is 0
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     again = np.empty(keys.size, bool)

@@ -15,7 +15,8 @@ PARTS = (*MEMBER_PARTS, "histogram", "magnitude")
 JOINED = ("description_length", "distance", "largest", "histogram", "magnitude")  # residual: see description_length
 LIFT = 1e-3  # of the median, added before the logarithm
 LEAST_AGREEMENT = 0.01
-LEAST_SPREAD = 1e-9  # of a logarithm; below it is rounding
+LEAST_LIFT = 1e-9  # parts are in units of the noise: what is below is rounding
+LEAST_SPREAD = 0.02  # of a logarithm: a part that hardly varies must not drown the others
 _QUARTILES, _TENTH = 1.3489795003921634, 1.2815515655446004  # a normal distribution's q75 − q25 and q90 − q50
 
 
@@ -40,12 +41,13 @@ def fit_calibration(parts: RowParts) -> Calibration:
     for k in np.flatnonzero(lift <= 0.0):  # most rows are explained to the last digit
         some = np.sort(values[k, values[k] > 0.0])
         lift[k] = LIFT * some.mean() if some.size else 1.0
+    lift = np.maximum(lift, LEAST_LIFT)
     logs = np.log(values + lift[:, None])
     low, center, high, far = np.quantile(logs, [0.25, 0.5, 0.75, 0.9], axis=1)
     spread = (high - low) / _QUARTILES
     for k in np.flatnonzero(spread <= LEAST_SPREAD):
-        wider = ((far[k] - center[k]) / _TENTH, np.sort(logs[k]).std(), 1.0)
-        spread[k] = next(width for width in wider if width > LEAST_SPREAD)
+        widest = max(spread[k], (far[k] - center[k]) / _TENTH, np.sort(logs[k]).std())
+        spread[k] = max(widest, LEAST_SPREAD) if widest > LEAST_LIFT else 1.0  # 1 where all rows are alike
     return Calibration(lift, center, spread)
 
 

@@ -6,7 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oddatom.ensemble.trimmed import Spread, code_one, kept, learn_atoms, learn_centroids, learn_spread, nearest
+from oddatom.ensemble.trimmed import (
+    LLOYD_STEPS,
+    SWEEPS,
+    Spread,
+    code_one,
+    kept,
+    learn_atoms,
+    learn_centroids,
+    learn_spread,
+    nearest,
+)
+from oddatom.features.asinh import stretch
 
 ROWS_PER_CENTROID, ROWS_PER_ATOM = 10, 5  # no more of either than the rows can carry
 FEATURE_RIDGE = 0.1  # of the mean noise, added to every feature's
@@ -36,9 +47,11 @@ class Member(NamedTuple):
     noise : float
         s_e², variance of a feature of what is left.
     feature_noise : (m,)
-        The same for every feature by itself.
+        The same for every feature by itself, of residuals times `stretch`.
     spread : Spread
         Of the deviations from the centroids.
+    history : (9,)
+        What was left of the rows kept, mean square: before each step of the centroids, then of the atoms.
     """
 
     centroids: np.ndarray
@@ -48,6 +61,7 @@ class Member(NamedTuple):
     noise: float
     feature_noise: np.ndarray
     spread: Spread
+    history: np.ndarray
 
 
 def learn_member(Y: np.ndarray, rarity: np.ndarray, t: float, sizes: Sizes, rng: np.random.RandomState) -> Member:
@@ -68,16 +82,19 @@ def learn_member(Y: np.ndarray, rarity: np.ndarray, t: float, sizes: Sizes, rng:
     n, m = Y.shape
     calm = _least(rarity, t)
     K = max(1, min(sizes.n_centroids, n // ROWS_PER_CENTROID))
-    C = learn_centroids(Y, Y[rng.permutation(calm)[:K]], t)
+    steps: list[float] = []
+    C = learn_centroids(Y, Y[rng.permutation(calm)[:K]], t, steps)
+    steps += steps[-1:] * (LLOYD_STEPS - len(steps))  # where it stopped early
     W = Y - C[nearest(Y, C)[0]]
     energy = np.einsum("ij,ij->i", W, W)
 
     calm = _least(energy, t)
     calm = calm[energy[calm] > 0.0]
-    n_atoms = min(sizes.n_atoms, max(2, min(m, n // ROWS_PER_ATOM)))
+    n_atoms = min(sizes.n_atoms, m, max(2, n // ROWS_PER_ATOM))
     D = W[rng.permutation(calm)[:n_atoms]]
     D = D / np.linalg.norm(D, axis=1, keepdims=True) if calm.size else np.eye(1, m)
-    D = learn_atoms(W, D, t)
+    D = learn_atoms(W, D, t, steps)
+    steps += steps[-1:] * (LLOYD_STEPS + SWEEPS - len(steps))
 
     chosen, gain, residual = code_one(W, D)
     rows = np.flatnonzero(kept(residual, t))
@@ -89,9 +106,9 @@ def learn_member(Y: np.ndarray, rarity: np.ndarray, t: float, sizes: Sizes, rng:
     gain_variance = np.maximum(power, noise)
     name = np.log((1.0 - share) / share) - np.log1p(-share).sum()
 
-    left = (W[rows] - gain[rows, None] * D[chosen[rows]]) ** 2
+    left = (stretch(Y[rows]) * (W[rows] - gain[rows, None] * D[chosen[rows]])) ** 2
     feature_noise = left.mean(axis=0)
-    feature_noise = feature_noise + (FEATURE_RIDGE * feature_noise.mean() or noise)
+    feature_noise = feature_noise + max(FEATURE_RIDGE * feature_noise.mean(), floor or noise)
     return Member(
         centroids=C,
         atoms=D,
@@ -100,6 +117,7 @@ def learn_member(Y: np.ndarray, rarity: np.ndarray, t: float, sizes: Sizes, rng:
         noise=noise,
         feature_noise=feature_noise,
         spread=learn_spread(W, sizes.n_directions, t, rng),
+        history=np.array(steps),
     )
 
 

@@ -38,6 +38,8 @@ class Ensemble(NamedTuple):
         w of the one-class SVM on the typicalities 1/(1 + exp z) of the joined parts.
     rho : float
         Its offset.
+    history : (M, 9)
+        How each member was learned, see `Member`.
     """
 
     scaling: AsinhScaling
@@ -48,6 +50,7 @@ class Ensemble(NamedTuple):
     weights: np.ndarray
     plane: np.ndarray
     rho: float
+    history: np.ndarray
 
     @property
     def n_groups(self) -> int:
@@ -130,5 +133,7 @@ def learn_ensemble(
     weights = agreement_weights(Z, agreement)
     some = np.ascontiguousarray(typicality(Z[:PLANE_ROWS]))
     svm = fit_one_class(ShardGroup([OneClassShard(Block.dense(some))]), len(JOINED), nu)
-    model = Ensemble(scaling, histogram, packed, len(trims), calibration, weights, svm.w, svm.rho - svm.tolerance)
+    history = np.stack([member.history for member in members])
+    rho = svm.rho - svm.tolerance
+    model = Ensemble(scaling, histogram, packed, len(trims), calibration, weights, svm.w, rho, history)
     return model, parts

@@ -11,7 +11,7 @@ from numba import njit, prange
 from oddatom._threads import split
 from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.members import Member
-from oddatom.features.asinh import BEND, TOP, AsinhScaling
+from oddatom.features.asinh import BEND, FARTHEST, TOP, AsinhScaling
 
 _BLOCK = 64  # rows computed side by side
 # What every member says of a row, in the order of the last axis of `RowParts.members`.
@@ -91,7 +91,7 @@ def row_parts(X: np.ndarray, scaling: AsinhScaling, histogram: Histogram, packed
         scaling,
         (histogram.low, histogram.high, histogram.steps, histogram.cost),
         packed,
-        np.empty((plan.k, 2 * v + 6, _BLOCK)),
+        np.empty((plan.k, 3 * v + 6, _BLOCK)),
         np.empty((plan.k, _BLOCK), np.int64),
         (members, rarity, magnitude),
     )
@@ -99,15 +99,15 @@ def row_parts(X: np.ndarray, scaling: AsinhScaling, histogram: Histogram, packed
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _scale(X, row, unit, varied, center, spread, Y, j):
-    """Scale a row into column j of Y; return ‖y‖²."""
+def _scale(X, row, unit, center, spread, Y, S, j):
+    """Scale a row into column j of Y, and put √(z/y) into that of S; return ‖y‖²."""
     total = 0.0
-    for g in range(varied.size):
-        f = varied[g]
-        z = (X[row, f] * unit[f] - center[g]) / spread[g]
+    for f in range(unit.size):
+        z = (X[row, f] * unit[f] - center[f]) / spread[f]
         a = BEND * min(abs(z), TOP)
-        y = np.copysign(np.log(a + np.sqrt(a * a + 1.0)) / BEND, z)  # asinh to an absolute 1e-16, in a third of its time
-        Y[g, j] = y
+        y = np.copysign(np.log(a + np.sqrt(a * a + 1.0)) / BEND, z)  # asinh to an absolute 1e-16, thrice as fast
+        Y[f, j] = y
+        S[f, j] = np.sqrt(min(abs(z), FARTHEST) / abs(y)) if y != 0.0 else 1.0
         total += y * y
     return total
 
@@ -134,8 +134,14 @@ def _rarity(X, row, unit, low, high, steps, cost):
 
 @njit(inline="always")
 def _product(T, i, Y, acc):
-    """Add t_i·y_j to acc_j for the rows y_j of a block, the columns of Y."""
-    for f in range(T.shape[1]):
+    """Add t_i·y_j to acc_j for the rows y_j of a block, the columns of Y: four features at a time, in order."""
+    m = T.shape[1]
+    fours = m - m % 4
+    for f in range(0, fours, 4):
+        a, b, c, d = T[i, f], T[i, f + 1], T[i, f + 2], T[i, f + 3]
+        for j in range(_BLOCK):
+            acc[j] = acc[j] + a * Y[f, j] + b * Y[f + 1, j] + c * Y[f + 2, j] + d * Y[f + 3, j]
+    for f in range(fours, m):
         a = T[i, f]
         for j in range(_BLOCK):
             acc[j] += a * Y[f, j]
@@ -197,40 +203,40 @@ def _gains(W, D, acc, best, chosen, c):
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
-def _residuals(W, D, precision, chosen, c, residual, largest):
-    """Put ‖e‖² and max_f e_f²/noise_f of e = w − c d into residual and largest."""
+def _residuals(W, S, D, precision, chosen, c, residual, largest):
+    """Put ‖e‖² and max_f (s_f e_f)²/noise_f of e = w − c d into residual and largest."""
     for j in range(_BLOCK):
         residual[j] = 0.0
         largest[j] = 0.0
     for f in range(W.shape[0]):
         for j in range(_BLOCK):
             e = W[f, j] - c[j] * D[chosen[j], f]
-            e = e * e
-            residual[j] += e
-            largest[j] = max(largest[j], e * precision[f])
+            residual[j] += e * e
+            e *= S[f, j]
+            largest[j] = max(largest[j], e * e * precision[f])
 
 
 @njit(cache=True, nogil=True)
 def _some_rows(X, scaling, histogram, packed, scratch, chosen, out, lo, hi):
     members, rarity, magnitude = out
-    unit, varied, center, spread = scaling
+    unit, center, spread = scaling
     low, high, steps, costs = histogram
-    v = varied.size
-    Y, W = scratch[:v], scratch[v : 2 * v]
+    v = unit.size
+    Y, W, S = scratch[:v], scratch[v : 2 * v], scratch[2 * v : 3 * v]
     # One by one: numba takes arrays that were unpacked for strided ones.
-    acc, best, distance = scratch[2 * v], scratch[2 * v + 1], scratch[2 * v + 2]
-    c, residual, largest = scratch[2 * v + 3], scratch[2 * v + 4], scratch[2 * v + 5]
+    acc, best, distance = scratch[3 * v], scratch[3 * v + 1], scratch[3 * v + 2]
+    c, residual, largest = scratch[3 * v + 3], scratch[3 * v + 4], scratch[3 * v + 5]
     for start in range(lo, hi, _BLOCK):
         size = min(_BLOCK, hi - start)
         for j in range(_BLOCK):
             row = start + min(j, size - 1)
             rarity[row] = _rarity(X, row, unit, low, high, steps, costs)
-            magnitude[row] = _scale(X, row, unit, varied, center, spread, Y, j)
+            magnitude[row] = _scale(X, row, unit, center, spread, Y, S, j)
         for b in range(members.shape[1]):
             _deviations(Y, packed.centroids[b], packed.half_norms[b], W, acc, best, chosen)
             _distances(W, packed.directions[b], packed.direction_gain[b], packed.rest_precision[b], acc, distance)
             _gains(W, packed.atoms[b], acc, best, chosen, c)
-            _residuals(W, packed.atoms[b], packed.feature_precision[b], chosen, c, residual, largest)
+            _residuals(W, S, packed.atoms[b], packed.feature_precision[b], chosen, c, residual, largest)
             cost, gain_precision, precision = packed.cost[b], packed.gain_precision[b], packed.precision[b]
             for j in range(size):
                 i = chosen[j]

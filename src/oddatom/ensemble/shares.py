@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from oddatom.ensemble.joining import PARTS
+from oddatom.ensemble.codes import member_codes
+from oddatom.ensemble.joining import JOINED, PARTS
 from oddatom.ensemble.model import Ensemble, typicality
+from oddatom.features.asinh import stretch
 
 
 def feature_shares(X: np.ndarray, ensemble: Ensemble, Z: np.ndarray, name: str) -> np.ndarray:
     """Return what share of a row's score each feature has, (N, m), at least 0; a row sums to 1.
 
     Every part is a sum over the features, or nearly so: squares of what the code leaves and of what the atom adds
-    (description length, residual), w_f (Σ⁻¹w)_f (distance), the feature with the largest residual, bits above the
+    (description length, residual), w_f (Σ⁻¹w)_f (distance), the feature with the largest residual, nats above the
     column's usual number (histogram), y_f² (magnitude). A part's share of the score is its weight times exp z.
 
     Parameters
@@ -31,7 +33,7 @@ def feature_shares(X: np.ndarray, ensemble: Ensemble, Z: np.ndarray, name: str) 
         of_part = np.exp(lead - lead.max(axis=1, keepdims=True))
     elif name == "margin":
         of_part = np.zeros(Z.shape)
-        joined = ensemble.weights > 0.0
+        joined = [PARTS.index(part) for part in JOINED]
         of_part[:, joined] = (1.0 - typicality(Z)) * np.abs(ensemble.plane) + 1e-300
     else:
         of_part = np.zeros(Z.shape)
@@ -41,7 +43,7 @@ def feature_shares(X: np.ndarray, ensemble: Ensemble, Z: np.ndarray, name: str) 
 
 
 def share_out(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Share scores out over the features, (N, m): the larger a feature's share, the less it gets; a row sums to its score.
+    """Share scores out over the features, (N, m): the larger a feature's share, the less it gets. Rows sum to scores.
 
     A negative score is shared out by the shares, a positive one by what they leave, (1 − share) / (m − 1).
     """
@@ -54,33 +56,27 @@ def _by_part(X: np.ndarray, ensemble: Ensemble) -> np.ndarray:
     """Return every part's shares, (6, N, m)."""
     scaling, histogram, packed = ensemble.scaling, ensemble.histogram, ensemble.packed
     Y = scaling.apply(X)
+    S = stretch(Y) ** 2
     M = packed.centroids.shape[0]
-    out = np.zeros((len(PARTS), *X.shape))
-    varied = {name: np.zeros(Y.shape) for name in PARTS}
+    out = {name: np.zeros(Y.shape) for name in PARTS}
     for b in range(M):
-        half = packed.half_norms[b] - Y @ packed.centroids[b].T
-        W = Y - packed.centroids[b][half.argmin(axis=1)]
-        G = W @ packed.atoms[b].T
-        chosen = np.abs(G).argmax(axis=1)
-        A = np.take_along_axis(G, chosen[:, None], axis=1) * packed.atoms[b][chosen]
+        _, chosen, gain, W = member_codes(Y, packed, b)
+        A = gain[:, None] * packed.atoms[b][chosen]
         E = (W - A) ** 2
         length = E * packed.precision[b] + A**2 * packed.gain_precision[b][chosen][:, None]
-        solved = W * packed.rest_precision[b] + ((W @ packed.directions[b].T) * packed.direction_gain[b]) @ (
-            packed.directions[b]
-        )
-        largest = E * packed.feature_precision[b]
-        varied["description_length"] += _normal(length)
-        varied["distance"] += _normal(np.maximum(W * solved, 0.0))
-        varied["largest"] += _normal(np.where(largest == largest.max(axis=1, keepdims=True), largest, 0.0))
-        varied["residual"] += _normal(E)
-    varied["magnitude"] = M * _normal(Y * Y)
-    for p, name in enumerate(PARTS):
-        out[p][:, scaling.varied] = varied[name] / M
+        V = packed.directions[b]
+        solved = W * packed.rest_precision[b] + ((W @ V.T) * packed.direction_gain[b]) @ V
+        largest = S * E * packed.feature_precision[b]
+        out["description_length"] += _normal(length)
+        out["distance"] += _normal(np.maximum(W * solved, 0.0))
+        out["largest"] += _normal(np.where(largest == largest.max(axis=1, keepdims=True), largest, 0.0))
+        out["residual"] += _normal(E)
     with np.errstate(over="ignore"):
-        bits = histogram.by_feature(X * scaling.unit)
+        nats = histogram.by_feature(X * scaling.unit)
     usual = (np.exp(-histogram.cost) * histogram.cost).sum(axis=1)  # the column's entropy
-    out[PARTS.index("histogram")] = _normal(np.maximum(bits - usual, 0.0))
-    return out
+    out["histogram"] = M * _normal(np.maximum(nats - usual, 0.0))
+    out["magnitude"] = M * _normal(Y * Y)
+    return np.stack([out[name] for name in PARTS]) / M
 
 
 def _normal(values: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ def nearest(Y: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return label, np.maximum(distance, 0.0)
 
 
-def learn_centroids(Y: np.ndarray, C: np.ndarray, t: float) -> np.ndarray:
+def learn_centroids(Y: np.ndarray, C: np.ndarray, t: float, history: list[float] | None = None) -> np.ndarray:
     """Lloyd's steps on the rows within the (1 − t) quantile of distance; centroids that serve few are dropped.
 
     Parameters
@@ -46,10 +46,14 @@ def learn_centroids(Y: np.ndarray, C: np.ndarray, t: float) -> np.ndarray:
         First centroids.
     t : float
         Share of the rows to leave out.
+    history : list of float, optional
+        Gets the mean square that is left of the kept rows, before every step.
     """
     for _ in range(LLOYD_STEPS):
         label, distance = nearest(Y, C)
         rows = np.flatnonzero(kept(distance, t))
+        if history is not None:
+            history.append(float(distance[rows].mean()))
         sums, counts = np.zeros(C.shape), np.bincount(label[rows], minlength=C.shape[0])
         _sum_rows(Y[rows], label[rows], sums)
         serving = counts >= max(FEWEST_SERVED * rows.size, 1.0)
@@ -59,7 +63,7 @@ def learn_centroids(Y: np.ndarray, C: np.ndarray, t: float) -> np.ndarray:
     return C
 
 
-def learn_atoms(W: np.ndarray, D: np.ndarray, t: float) -> np.ndarray:
+def learn_atoms(W: np.ndarray, D: np.ndarray, t: float, history: list[float] | None = None) -> np.ndarray:
     """Atoms of deviations W ≈ c d, one a row: each is the leading direction of the kept rows that choose it.
 
     Atoms with little energy are dropped, as the row penalty would.
@@ -72,10 +76,14 @@ def learn_atoms(W: np.ndarray, D: np.ndarray, t: float) -> np.ndarray:
         First atoms, unit rows.
     t : float
         Share of the rows to leave out.
+    history : list of float, optional
+        Gets the mean square that is left of the kept rows, before every step.
     """
     for _ in range(SWEEPS):
-        chosen, gain, residual = code_one(W, D)
+        chosen, _, residual = code_one(W, D)
         rows = np.flatnonzero(kept(residual, t))
+        if history is not None:
+            history.append(float(residual[rows].mean()))
         chosen, R = chosen[rows], W[rows]
         V, energy = np.empty(D.shape), np.empty(D.shape[0])
         for _ in range(POWER_STEPS):

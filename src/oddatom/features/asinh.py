@@ -8,47 +8,65 @@ import numpy as np
 
 BEND = 4.0  # below |z| = 1/4 the scaling is nearly linear, above it a logarithm
 TOP = 1e150  # |z| above it is cut: asinh makes 87 of it, and squares stay finite
+FARTHEST = 1e6  # |z| above it is as far as can be where numbers are stretched
+RARE = 3.0  # spread of a column that is mostly one value, in units of the usual deviation from it
+CONSTANT = 0.1  # spread of a constant column, in units of its value
 BOTTOM = 1e-16  # |z| below it is rounding and taken for 0, so that squares do not vanish
 
 
 class AsinhScaling(NamedTuple):
-    """z = (x·unit − center) / spread for every column that varies, then y = asinh(4z)/4.
+    """z = (x·unit − center) / spread for every column, then y = asinh(4z)/4.
 
     Attributes
     ----------
     unit : (m,)
-        A power of two for every column, constant ones included; in units of it nothing overflows.
-    varied : (v,) int
-        Which columns vary.
-    center, spread : (v,)
-        Of those columns, in units of `unit`.
+        A power of two for every column; in units of it nothing overflows.
+    center, spread : (m,)
+        In units of `unit`.
     """
 
     unit: np.ndarray
-    varied: np.ndarray
     center: np.ndarray
     spread: np.ndarray
 
     def apply(self, X: np.ndarray) -> np.ndarray:
-        """Return the rows scaled, constant columns left out."""
+        """Return the rows scaled."""
         with np.errstate(over="ignore"):
-            Z = (X[:, self.varied] * self.unit[self.varied] - self.center) / self.spread
+            Z = (X * self.unit - self.center) / self.spread
         Z[np.abs(Z) < BOTTOM] = 0.0
         return np.arcsinh(BEND * np.clip(Z, -TOP, TOP)) / BEND
 
 
+def stretch(Y: np.ndarray) -> np.ndarray:
+    """Return √(z/y), at least 1: times it, a deviation in y is halfway, by factors, to what it was before it was bent.
+
+    |z| counts up to 1e6.
+    """
+    bent = np.abs(Y)
+    with np.errstate(over="ignore"):
+        straight = np.minimum(np.sinh(BEND * bent) / BEND, FARTHEST)
+    return np.sqrt(np.where(bent > 0.0, straight / np.where(bent > 0.0, bent, 1.0), 1.0))
+
+
 def fit_asinh(X: np.ndarray) -> AsinhScaling:
-    """Fit to the rows of X: median and the range of the middle nine tenths; the deviation where that range is 0."""
+    """Fit to the rows of X: median and the range of the middle nine tenths.
+
+    Where that range is 0 the spread is three times the median deviation of the rows that deviate: that of a rare value
+    such as "is missing" must not outweigh everything else.
+    A constant column has a tenth of its value for a spread, or 1 where that is 0: training rows are 0 there, and a new
+    row with another value is far away.
+    """
     top = np.abs(X).max(axis=0)
     unit = np.ldexp(1.0, np.clip(-np.frexp(top)[1], -1000, 1000))
     U = X * unit
     low, center, high = np.quantile(U, [0.05, 0.5, 0.95], axis=0)
-    varied = np.flatnonzero(U.min(axis=0) < U.max(axis=0))
-    if varied.size == 0:
-        varied = np.array([0])  # then every row is zero there
     spread = high - low
-    for f in varied[spread[varied] <= 0.0]:  # most rows share one value
-        spread[f] = np.sort(U[:, f]).std()  # sorted: the sum does not depend on the order of the rows
+    for f in np.flatnonzero(spread <= 0.0):  # most rows share one value: go by the others
+        apart = np.abs(U[:, f] - center[f])
+        others = apart[apart > BOTTOM * apart.max()]
+        spread[f] = RARE * np.median(others) if others.size else 0.0
     spread = np.maximum(spread, 1e-12 * np.abs(center))  # what is below is rounding: do not blow it up
+    constant = U.min(axis=0) == U.max(axis=0)
+    spread = np.where(constant, CONSTANT * np.abs(center), spread)
     spread[spread <= 0.0] = 1.0
-    return AsinhScaling(unit, varied, center[varied], spread[varied])
+    return AsinhScaling(unit, center, spread)

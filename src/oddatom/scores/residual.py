@@ -10,4 +10,4 @@ from oddatom.scores.statistics import CodeStatistics
 
 def residual(codes: Codes, w: np.ndarray, statistics: CodeStatistics | None = None) -> np.ndarray:
     """Return −‖y_j − x_j D‖² for every row j of codes; w and the statistics are not used."""
-    return -codes.sq_residual
+    return np.maximum(-codes.sq_residual, -np.finfo(np.float64).max)

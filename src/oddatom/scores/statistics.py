@@ -17,21 +17,21 @@ class CodeStatistics(NamedTuple):
 
     Attributes
     ----------
-    usage : (n,) or None
-        π_i = (N_i + ½)/(N + 1), N_i the number of rows that use atom i; None for linear codes, which use every atom.
+    usage : (n,)
+        π_i = (N_i + ½)/(N + 1), N_i the number of rows that use atom i.
     variance : (n,)
         s_i², the mean square of atom i's coefficient where used; that of all atoms' where it never is.
     noise : float
-        s_e², the median of ‖y − x D‖² by free dimension, of which there are m − s (linear codes: m − n), at least one.
+        s_e², the median of ‖y − x D‖² by free dimension, of which there are m − s, at least one.
         It follows the normal rows while they are more than half.
     """
 
-    usage: np.ndarray | None
+    usage: np.ndarray
     variance: np.ndarray
     noise: float
 
 
-def code_statistics(codes: Codes, n_atoms: int, n_columns: int, *, linear: bool) -> CodeStatistics:
+def code_statistics(codes: Codes, n_atoms: int, n_columns: int) -> CodeStatistics:
     """Return the statistics of codes; neither variance is below 1e-10 of the rows' mean square, so none is zero.
 
     Parameters
@@ -39,22 +39,15 @@ def code_statistics(codes: Codes, n_atoms: int, n_columns: int, *, linear: bool)
     codes : Codes of N training rows
     n_atoms, n_columns : int
         n and m.
-    linear : bool
-        Whether every row uses every atom.
     """
     N, s = codes.indices.shape
-    if linear:
-        counts = np.full(n_atoms, N)
-        squares = np.einsum("ji,ji->i", codes.values, codes.values)
-    else:
-        counts, squares = np.zeros(n_atoms, np.int64), np.zeros(n_atoms)
-        _sums(codes.indices, codes.values, counts, squares)
+    counts, squares = np.zeros(n_atoms, np.int64), np.zeros(n_atoms)
+    _sums(codes.indices, codes.values, counts, squares)
     floor = _FLOOR * max(float(squares.sum() + codes.sq_residual.sum()) / N, np.finfo(np.float64).tiny / _FLOOR)
     pooled = float(squares.sum()) / max(int(counts.sum()), 1)
     variance = np.where(counts > 0, squares / np.maximum(counts, 1), pooled)
     noise = float(np.median(codes.sq_residual)) / max(n_columns - s, 1)
-    usage = None if linear else (counts + 0.5) / (N + 1.0)
-    return CodeStatistics(usage, np.maximum(variance, floor), max(noise, floor))
+    return CodeStatistics((counts + 0.5) / (N + 1.0), np.maximum(variance, floor), max(noise, floor))
 
 
 @njit(cache=True, nogil=True)

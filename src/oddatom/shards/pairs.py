@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oddatom._threads import split
-from oddatom.coding import Codes
-from oddatom.coding.analysis import analysis_codes, linear_codes
+from oddatom.coding.analysis import analysis_codes
 from oddatom.learning.interior_point import Block
 from oddatom.shards import _pair_kernels as k
 from oddatom.shards._blas import DSYRK
@@ -153,9 +152,9 @@ class PairShard(LocalShard):
         """Hand the SVM the codes P y of all rows, dense."""
         self._set_rows(Block.dense(analysis_codes(self.Y, P)))
 
-    def analysed_codes(self, D: np.ndarray) -> Codes:
-        """Return the codes that `analyse` has just made, and what they leave of the rows."""
-        return linear_codes(self.Y, self._rows.X, D)
+    def analysed(self) -> np.ndarray:
+        """Return the codes that `analyse` has just made, N×n."""
+        return self._rows.X
 
     def analysis_squares(self, P: np.ndarray) -> tuple[np.ndarray]:
         """Return ‖Y p_i‖² over all rows, by atom."""

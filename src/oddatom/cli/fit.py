@@ -1,0 +1,22 @@
+"""`oddatom fit`: learn a model from a table and keep it."""
+
+from __future__ import annotations
+
+import argparse
+
+from oddatom import save
+from oddatom.cli.console import Console
+from oddatom.cli.learning import fit_pipeline
+from oddatom.cli.listing import show_json
+from oddatom.cli.tables import open_source, told
+
+
+def run(options: argparse.Namespace, console: Console) -> bool:
+    """Return False: fitting finds nothing."""
+    with told(console):
+        pipeline, X = fit_pipeline(options, open_source(options).read(), console)
+        save(pipeline, options.model)
+    if options.json:
+        show_json(console, {"table": options.table, "rows": len(X), "model": options.model})
+    console.say(f"model: {options.model}")
+    return False

@@ -1,0 +1,58 @@
+"""`oddatom inspect`: what a model file holds."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from oddatom import load
+from oddatom.cli.console import Console, printable
+from oddatom.cli.listing import show_json
+
+
+def run(options: argparse.Namespace, console: Console) -> bool:
+    """Return False: inspecting finds nothing."""
+    model = load(options.model)
+    steps = dict(model.named_steps) if isinstance(model, Pipeline) else {"detector": model}
+    facts = {name: _facts(step) for name, step in steps.items()}
+    if options.json:
+        show_json(console, {"file": options.model, **facts})
+        return False
+    for name, found in facts.items():
+        console.show(console.style(f"{name}: {found['class']}", "bold"))
+        for key, value in found.items():
+            if key == "columns":
+                for line in value:
+                    console.show(f"  {printable(line, 160)}")
+            elif key == "parameters":
+                console.show("  parameters: " + printable(", ".join(f"{k}={v!r}" for k, v in value.items())))
+            elif key != "class":
+                console.show(f"  {key}: {printable(value)}")
+    return False
+
+
+def _facts(step: Any) -> dict[str, Any]:
+    facts: dict[str, Any] = {"class": type(step).__name__, "parameters": _plain(step.get_params())}
+    if hasattr(step, "describe"):
+        return {**facts, "columns": step.describe()}
+    facts["features"] = int(step.n_features_in_)
+    for name in ("offset_", "score_", "threshold_"):
+        if hasattr(step, name):
+            value = getattr(step, name)
+            facts[name.rstrip("_")] = _plain(value._asdict() if hasattr(value, "_asdict") else value)
+    if hasattr(step, "weights_"):
+        facts["weights"] = {name: round(weight, 4) for name, weight in step.weights_.items()}
+    if getattr(step, "train_scores_", None) is not None:
+        facts["training rows"] = int(step.train_scores_.size)
+    return facts
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can say, anything else in words."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value if isinstance(value, str | int | float | bool | type(None)) else str(value)

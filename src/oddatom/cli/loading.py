@@ -1,0 +1,26 @@
+"""Load what the command line saved: a pipeline of encoder and detector."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from oddatom import load
+from oddatom.exceptions import ModelFileError
+
+
+def load_pipeline(options: argparse.Namespace) -> Any:
+    """Return the pipeline in the model file, on as many threads as the options say and with their threshold."""
+    pipeline = load(options.model)
+    if not isinstance(pipeline, Pipeline) or list(pipeline.named_steps) != ["table", "detector"]:
+        raise ModelFileError(
+            f"{options.model} holds a {type(pipeline).__name__}, which takes numbers, not tables. Use a model that "
+            "`oddatom fit` wrote, or load this one in Python."
+        )
+    detector = pipeline["detector"]
+    detector.n_jobs = getattr(options, "threads", None)
+    if getattr(options, "threshold", None) is not None:
+        detector.set_threshold(options.threshold)
+    return pipeline

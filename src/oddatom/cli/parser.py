@@ -1,0 +1,174 @@
+"""The words that the command line understands."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import Any
+
+from oddatom import __version__
+from oddatom.cli.completion import SHELLS
+
+DETECTORS = ("oddatom", "dl", "dpl", "kdl", "kdpl")
+FORMATS = ("csv", "tsv", "parquet", "arrow")
+_EXAMPLES = """\
+examples:
+  oddatom detect data.csv                      rank, explain, report
+  oddatom detect data.csv --top 20 -o -        the twenty oddest rows to standard output
+  oddatom fit data.csv -m model.oddatom        keep a model
+  oddatom score model.oddatom new.parquet      score new rows, piece by piece
+  oddatom explain model.oddatom new.csv --row 17
+"""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="oddatom",
+        description="Find anomalies in tables nobody has labelled.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"oddatom {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    detect = _command(commands, "detect", "find the odd rows of a table and say what makes them odd")
+    _table(detect)
+    _learning(detect)
+    _output(detect, "where to write the rows (default: DATA.anomalies.csv; - is standard output)")
+    detect.add_argument("--top", type=_whole, metavar="K", help="write only the K oddest rows, oddest first")
+    detect.add_argument("--report", metavar="FILE", help="where to write the report (default: DATA.report.html)")
+    detect.add_argument("--no-report", action="store_true", help="write no report")
+    detect.add_argument("-m", "--model", metavar="FILE", help="keep the model, too")
+    _alarm(detect)
+    _talk(detect)
+
+    fit = _command(commands, "fit", "learn a model from a table and keep it")
+    _table(fit)
+    fit.add_argument("-m", "--model", metavar="FILE", required=True, help="where to write the model")
+    _learning(fit)
+    _talk(fit)
+
+    score = _command(commands, "score", "score the rows of a table, piece by piece, in constant memory")
+    _model(score)
+    _table(score)
+    _output(score, "where to write the rows (default: DATA.scores.csv; - is standard output)")
+    score.add_argument("--explain", action="store_true", help="add the columns that make each row odd")
+    score.add_argument("--batch", type=_whole, default=65_536, metavar="ROWS", help="rows at a time (default: 65536)")
+    _threshold(score)
+    _alarm(score)
+    _talk(score)
+
+    explain = _command(commands, "explain", "say what makes rows odd")
+    _model(explain)
+    _table(explain)
+    which = explain.add_mutually_exclusive_group()
+    which.add_argument("--row", type=_whole, action="append", metavar="N", help="a row, 1 is the first (repeatable)")
+    which.add_argument("--top", type=_whole, default=10, metavar="K", help="the K oddest rows (default: 10)")
+    _talk(explain)
+
+    report = _command(commands, "report", "write the report of a table under a kept model")
+    _model(report)
+    _table(report)
+    report.add_argument("-o", "--output", metavar="FILE", help="where (default: DATA.report.html)")
+    report.add_argument("--show-ids", action="store_true", help="show id and ignored columns in the report")
+    _talk(report)
+
+    inspect = _command(commands, "inspect", "say what a model file holds")
+    _model(inspect)
+    inspect.add_argument("--json", action="store_true", help="as JSON")
+
+    demo = _command(commands, "demo", "run on a table that ships with scikit-learn")
+    demo.add_argument("-o", "--output", metavar="FOLDER", default="oddatom-demo", help="where (default: oddatom-demo)")
+    _talk(demo)
+
+    completion = _command(commands, "completion", "print what makes a shell complete commands and options")
+    completion.add_argument("shell", choices=SHELLS)
+    return parser
+
+
+def _command(commands: Any, name: str, what: str) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
+
+    def run(options: argparse.Namespace, console: Any) -> Any:
+        return import_module(f"oddatom.cli.{name}").run(options, console)
+
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _table(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "table", metavar="DATA", help="csv, tsv (also .gz), parquet, arrow, feather; - is standard input"
+    )
+    parser.add_argument("--format", choices=FORMATS, help="of DATA (default: by its name)")
+    parser.add_argument("--encoding", default="utf-8", help="of csv and tsv (default: utf-8)")
+    parser.add_argument("--delimiter", metavar="CHAR", help="of csv (default: found in its first rows)")
+
+
+def _model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a file that fit or detect --model wrote")
+
+
+def _learning(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what to learn")
+    group.add_argument("--columns", type=_names, metavar="A,B", help="use these columns alone")
+    group.add_argument("--ignore", type=_names, default=[], metavar="A,B", help="do not use these columns")
+    group.add_argument("--id", type=_names, default=[], metavar="A,B", help="columns that name rows; not used")
+    group.add_argument(
+        "--detector", choices=DETECTORS, default="oddatom", help="default: oddatom, which needs no tuning"
+    )
+    _threshold(group, "auto")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the random choices (default: 0)")
+
+
+def _threshold(parser: Any, default: str | None = None) -> None:
+    said = f" (default: {default})" if default else " (default: the model's)"
+    parser.add_argument(
+        "--threshold",
+        type=_cut,
+        default=default,
+        metavar="T",
+        help=f"auto, svm, a share of rows such as 0.02, or fdr=0.1 for new rows{said}",
+    )
+
+
+def _output(parser: argparse.ArgumentParser, said: str) -> None:
+    parser.add_argument("-o", "--output", metavar="FILE", help=said)
+
+
+def _alarm(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--fail-on-anomaly", action="store_true", help="exit with 3 where a row is an anomaly")
+
+
+def _talk(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threads", type=_whole, metavar="N", help="default: all cores")
+    parser.add_argument("--json", action="store_true", help="say the result as JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+def _whole(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number above 0. Got {text!r} instead.")
+    return number
+
+
+def _cut(text: str) -> Any:
+    """Return a `threshold` parameter from a word, a share, or fdr=q."""
+    if text in ("auto", "svm", "fdr"):
+        return text
+    kind, _, level = text.partition("=")
+    try:
+        return ("fdr", float(level)) if kind == "fdr" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be auto, svm, fdr, fdr=0.1 or a share of rows such as 0.02. Got {text!r} instead."
+        ) from None

@@ -1,0 +1,28 @@
+"""`oddatom report`: the report of a table under a kept model."""
+
+from __future__ import annotations
+
+import argparse
+
+from oddatom.cli.console import Console
+from oddatom.cli.learning import results
+from oddatom.cli.listing import show_json
+from oddatom.cli.loading import load_pipeline
+from oddatom.cli.reporting import write_table_report
+from oddatom.cli.tables import beside, open_source, told
+
+
+def run(options: argparse.Namespace, console: Console) -> bool:
+    """Return whether any row is an anomaly."""
+    output = options.output or beside(options.table, ".report.html")
+    with told(console) as warnings:
+        pipeline = load_pipeline(options)
+        table = open_source(options).read()
+        X = pipeline["table"].transform(table)
+        found = results(pipeline["detector"], X)
+        write_table_report(output, pipeline, table, X, found, options, warnings)
+    n_flagged = int(found.flagged.sum())
+    if options.json:
+        show_json(console, {"table": options.table, "rows": len(X), "anomalies": n_flagged, "report": output})
+    console.say(f"report: {output}")
+    return n_flagged > 0

@@ -1,0 +1,29 @@
+"""What scores, thresholds and p-values of a fitted detector must look like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oddatom.decisions import CrossConformal, Threshold
+from oddatom.model_io.rules import Rule, Sizes, demand, each, number, numbers, record
+
+CONFORMAL = record(lambda: CrossConformal, {"held_out": each(numbers("*", finite=False), tuple)})
+
+# Scores, and offsets with them, may be infinite where a square overflowed.
+DECISION: dict[str, Rule] = {
+    "train_scores_": numbers("rows", finite=False, rising=True),
+    "svm_offset_": number(finite=False),
+    "offset_": number(finite=False),
+}
+
+
+def check_decision(model: Any, path: str, sizes: Sizes) -> None:
+    """Check the threshold in force, and that there are training scores to find another in."""
+    demand("rows" not in sizes or sizes["rows"] > 0, f"{path}train_scores_", "of one row at least", 0)
+    value = model.threshold_
+    demand(type(value) is Threshold, f"{path}threshold_", "a Threshold", value)
+    number()(value.level, f"{path}threshold_.level", sizes)
+    allowed = {"share": 0.0 < value.level <= 0.5, "fdr": 0.0 < value.level < 1.0 and model.conformal_ is not None}
+    allowed.update(dict.fromkeys(model._thresholds, True))
+    known = type(value.kind) is str and allowed.get(value.kind, False)
+    demand(known, f"{path}threshold_", "a threshold that the model has, with a level in its range", tuple(value))

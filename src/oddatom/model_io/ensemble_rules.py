@@ -1,0 +1,128 @@
+"""What the fitted attributes of OddAtomDetector must look like: its kernel trusts every size and every place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oddatom.ensemble.histogram import Histogram
+from oddatom.ensemble.joining import JOINED, PARTS, Calibration
+from oddatom.ensemble.model import SCORES, Ensemble
+from oddatom.ensemble.parts import MEMBER_PARTS, Packed
+from oddatom.features.asinh import AsinhScaling
+from oddatom.model_io.decision_rules import CONFORMAL, DECISION, check_decision
+from oddatom.model_io.rules import Rule, Sizes, demand, integer, number, numbers, record, text
+from oddatom.model_io.schema import FEATURES, Schema
+
+_REACH = 1e3  # of a scaled row: asinh of the largest makes 87
+
+
+def _free(value: Any, path: str, sizes: Sizes) -> None:
+    """Told by `check_decision`."""
+
+
+_SCALING = record(
+    lambda: AsinhScaling,
+    {
+        "unit": numbers("features", above=0.0),
+        "center": numbers("features"),
+        "spread": numbers("features", above=0.0),
+    },
+)
+_HISTOGRAM = record(
+    lambda: Histogram,
+    {
+        "low": numbers("features"),
+        "high": numbers("features"),
+        "steps": numbers("features", least=0.0),
+        "cost": numbers("features", "bins"),
+        "held_out": numbers("features", "bins"),
+    },
+)
+_PACKED = record(
+    lambda: Packed,
+    {
+        "centroids": numbers("members", "centroids", "features", least=-_REACH, most=_REACH),
+        "half_norms": numbers("members", "centroids", least=0.0, finite=False),
+        "atoms": numbers("members", "atoms", "features", least=-2.0, most=2.0),
+        "cost": numbers("members", "atoms"),
+        "gain_precision": numbers("members", "atoms", least=0.0),
+        "precision": numbers("members", least=0.0),
+        "feature_precision": numbers("members", "features", least=0.0),
+        "directions": numbers("members", "directions", "features", least=-2.0, most=2.0),
+        "direction_gain": numbers("members", "directions"),
+        "rest_precision": numbers("members", least=0.0),
+    },
+)
+_CALIBRATION = record(
+    lambda: Calibration,
+    {
+        "lift": numbers("calibrated", above=0.0),
+        "center": numbers("calibrated"),
+        "spread": numbers("calibrated", above=0.0),
+    },
+)
+_ENSEMBLE: dict[str, Rule] = {
+    "scaling": _SCALING,
+    "histogram": _HISTOGRAM,
+    "packed": _PACKED,
+    "n_trims": integer(least=1),
+    "calibration": _CALIBRATION,
+    "weights": numbers(len(PARTS), least=0.0),
+    "plane": numbers(len(JOINED)),
+    "rho": number(),
+    "history": numbers("members", "*", nan=True),
+}
+
+
+def _finish(model: Any, path: str, sizes: Sizes) -> None:
+    ensemble, where = model.ensemble_, f"{path}ensemble_"
+    for name in ("members", "centroids", "atoms"):
+        demand(sizes[name] > 0, where, f"of one of {name} at least", 0)
+    _check_histogram(ensemble.histogram, f"{where}.histogram", sizes)
+    packed = ensemble.packed
+    halves = 0.5 * np.einsum("bkf,bkf->bk", packed.centroids, packed.centroids)
+    real = np.isfinite(packed.half_norms)
+    fits = np.allclose(packed.half_norms[real], halves[real], rtol=1e-9, atol=1e-12)
+    demand(fits, f"{where}.packed.half_norms", "half the squared norms of the centroids", packed.half_norms)
+    for name, array in packed._asdict().items():
+        demand(array.flags.c_contiguous, f"{where}.packed.{name}", "stored row by row", array)
+    n, M = len(MEMBER_PARTS) * sizes["members"] + 2, sizes["members"]
+    demand(sizes["calibrated"] == n, f"{where}.calibration", f"of {n} parts", sizes["calibrated"])
+    demand(M % ensemble.n_trims == 0, f"{where}.n_trims", f"a divisor of the {M} members", ensemble.n_trims)
+    total = float(ensemble.weights.sum())
+    demand(abs(total - 1.0) < 1e-6, f"{where}.weights", "weights that sum to 1", total)
+    folds, groups = len(model.conformal_.held_out), M // ensemble.n_trims
+    demand(folds == groups, f"{path}conformal_", f"of {groups} folds, one for each group of members", folds)
+    check_decision(model, path, sizes)
+
+
+def _check_histogram(histogram: Any, path: str, sizes: Sizes) -> None:
+    """A value within low and high must fall into one of the bins: its number is (u − low)·steps, cut to an integer."""
+    bins = sizes["bins"] - 2  # and one at either end
+    demand(bins >= 1, f"{path}.cost", "of three bins at least", sizes["bins"])
+    with np.errstate(over="ignore"):
+        spans = histogram.high - histogram.low
+    demand((np.isfinite(spans) & (spans >= 0.0)).all(), f"{path}.high", "at least low, and not infinitely more", spans)
+    with np.errstate(over="ignore", invalid="ignore"):
+        counts = spans * histogram.steps
+    demand((counts <= bins + 1).all(), f"{path}.steps", f"such that {bins} bins span the range", histogram.steps)
+
+
+_SCHEMA = Schema(
+    {
+        **FEATURES,
+        "ensemble_": record(lambda: Ensemble, _ENSEMBLE),
+        "conformal_": CONFORMAL,
+        "score_": text(SCORES),
+        **DECISION,
+        "threshold_": _free,
+    },
+    finish=_finish,
+)
+
+
+def ensemble_schema(Class: type) -> Schema:
+    """Return the schema of OddAtomDetector."""
+    return _SCHEMA

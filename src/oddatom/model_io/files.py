@@ -1,0 +1,109 @@
+"""Save a fitted model to one file, and load it: no code in the file, none run."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+import numpy as np
+import sklearn
+
+import oddatom
+from oddatom.exceptions import ModelFileError
+from oddatom.model_io import container
+from oddatom.model_io.atomic import write_atomic
+from oddatom.model_io.models import decode_model, decode_top, encode_model, encode_top
+from oddatom.model_io.rules import Mismatch, shown
+from oddatom.model_io.tree import Decoder, Encoder
+
+FORMAT = (1, 0)
+_FORMAT = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
+_SAVE_AGAIN = "Save the model again with oddatom.save."
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted detector, or a Pipeline of estimators of this package, to one file that is safe to load.
+
+    The model that `load` returns scores rows as this one does, bit for bit. The same model gives the same bytes.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted. A `random_state` that is not an integer is stored as None, as fitting is over; an `init` array as
+        float64; callbacks and the cache of a Pipeline are not stored. A kernel that is a function cannot be.
+    path : str or path
+        An existing file is replaced in one step: nobody sees half a file, and nothing is left if saving fails.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        The model is not fitted.
+    ValueError
+        The model holds what a file cannot; the message says where.
+    """
+    encoder = Encoder(encode_model)
+    try:
+        tree = encode_top(model, encoder)
+    except Mismatch as error:
+        advice = error.advice or "Fit the model again, and leave what fit has set as it is."
+        raise ValueError(f"Cannot save this {type(model).__name__}: {error}. {advice}") from None
+    document = {"format": ".".join(map(str, FORMAT)), "model": tree, "versions": _versions()}
+    write_atomic(path, container.to_bytes(document, encoder.arrays))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the model that `save` wrote.
+
+    No code is run, whoever wrote the file: classes are looked up in a fixed list, and every value is checked.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    model : estimator
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ModelFileError
+        It is no model file, is damaged, or was written in a newer format; the message says which.
+    """
+    name = shown(os.fspath(path))
+    try:
+        document, arrays = container.read(path)
+        return _model(document, arrays)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"There is no file {name}. Check the path, or save a model there first.") from None
+    except ModelFileError as error:
+        raise ModelFileError(f"Cannot load {name}: {error}") from None
+
+
+def _model(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    text, versions = document.get("format"), document.get("versions")
+    if type(text) is not str or not _FORMAT.fullmatch(text):
+        raise ModelFileError(f"its format must be two numbers. Got {shown(text)} instead. {_SAVE_AGAIN}")
+    major, minor = map(int, text.split("."))
+    writer = versions.get("oddatom") if type(versions) is dict else None
+    update = f"This is oddatom {oddatom.__version__}: update it."
+    if major > FORMAT[0]:
+        raise ModelFileError(f"it was written by a newer oddatom, {shown(writer)}, in format {text}. {update}")
+    if major < FORMAT[0]:
+        raise ModelFileError(f"its format {text} was never one of oddatom's. {_SAVE_AGAIN}")
+    newer = minor > FORMAT[1]
+    decoder = Decoder(arrays, decode_model)
+    try:
+        model = decode_top(document.get("model"), decoder)
+        if decoder.unused:
+            raise Mismatch(sorted(decoder.unused)[0], "belongs to no part of the model")
+    except Mismatch as error:
+        advice = f"It was written by oddatom {shown(writer)}, a newer one. {update}" if newer else _SAVE_AGAIN
+        raise ModelFileError(f"{error}. {advice}") from None
+    return model
+
+
+def _versions() -> dict[str, str]:
+    return {"numpy": np.__version__, "oddatom": oddatom.__version__, "scikit-learn": sklearn.__version__}

@@ -1,0 +1,68 @@
+"""What the fitted attributes of TableEncoder must look like. pyarrow is needed, and imported, only here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oddatom.model_io.rules import Rule, Sizes, demand, each, integer, number, record, text
+from oddatom.model_io.schema import FEATURES, Schema
+
+
+def _any_text(value: Any, path: str, sizes: Sizes) -> None:
+    demand(type(value) is str, path, "text", value)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        demand(False, path, "text that can be written as UTF-8", value)
+
+
+def _truth(value: Any, path: str, sizes: Sizes) -> None:
+    demand(type(value) is bool, path, "true or false", value)
+
+
+def table_schema(Class: type) -> Schema:
+    """Return the schema of TableEncoder."""
+    from oddatom.table.dates import DATE_FORMATS
+    from oddatom.table.decision import LEFT_OUT, ColumnDecision
+    from oddatom.table.words import NUMBER_FORMATS
+
+    styles = {"number": tuple(NUMBER_FORMATS), "date": tuple(DATE_FORMATS)}
+    rules: dict[str, Rule] = {
+        "name": _any_text,
+        "kind": text(("number", "boolean", "date", "text", "empty", "other", "id", "ignored")),
+        "action": text(("number", "one-hot", "frequency", LEFT_OUT)),
+        "reason": _any_text,
+        "outputs": each(_any_text),
+        "n_missing": integer(),
+        "indicator": _truth,
+        "fill": number(),
+        "center": number(),
+        "style": _any_text,
+        "levels": each(_any_text),
+        "shares": each(number(least=0.0, most=1.0)),
+    }
+
+    def finish(model: Any, path: str, sizes: Sizes) -> None:
+        columns, n = model.columns_, sizes["features"]
+        demand(len(columns) == n, f"{path}columns_", f"a decision for each of {n} columns", len(columns))
+        demand(any(column.used for column in columns), f"{path}columns_", "of one column to use at least", n)
+        for k, column in enumerate(columns):
+            where = f"{path}columns_.{k}"
+            if column.kind in styles and column.used:
+                text(styles[column.kind])(column.style, f"{where}.style", sizes)
+            wanted = _n_outputs(column)
+            demand(len(column.outputs) == wanted, f"{where}.outputs", f"{wanted} names", column.outputs)
+            even = column.action != "frequency" or len(column.shares) == len(column.levels)
+            demand(even, f"{where}.shares", "as many as levels", len(column.shares))
+
+    return Schema({**FEATURES, "columns_": each(record(lambda: ColumnDecision, rules))}, finish=finish)
+
+
+def _n_outputs(column: Any) -> int:
+    """How many numbers a column becomes; −1, which nothing is, where its kind and its action do not go together."""
+    if not column.used:
+        return 0
+    single = column.action == ("frequency" if column.kind == "text" else "number")
+    if single and column.kind in ("number", "boolean", "date", "text"):
+        return 1 + column.indicator
+    return len(column.levels) + 1 + column.indicator if (column.kind, column.action) == ("text", "one-hot") else -1

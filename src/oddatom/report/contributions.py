@@ -1,0 +1,74 @@
+"""Which columns make a row odd: what a detector's explanation says, as shares of the row's oddity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from oddatom._threads import threads
+from oddatom.detectors import OddAtomDetector
+from oddatom.detectors._kernel import KernelDetector
+from oddatom.ensemble.shares import feature_shares
+from oddatom.explain import Explanation
+
+OF_SCORE = "The share of the row's oddity that each column has; the shares of a row sum to 100 %."
+OF_RESIDUAL = (
+    "The share of each column in what the row's atoms leave of it. The margin itself splits over atoms, not over "
+    "columns."
+)
+OF_MARGIN = "How much each column pulls the margin below that of the usual row, as a share of all that do."
+OF_KERNEL = "A kernel does not split over columns: there is nothing to say of each."
+
+
+def oddity_shares(detector: Any, X: np.ndarray, usual: np.ndarray) -> tuple[np.ndarray | None, str]:
+    """Return the share of every feature in the oddity of each row, (n, m), at least 0, and how to read it.
+
+    Parameters
+    ----------
+    detector : a fitted detector
+    X : (n, m)
+        The rows to explain.
+    usual : (n_usual, m)
+        Rows to compare with, where the explanation is not of oddity itself.
+    """
+    if isinstance(detector, OddAtomDetector):
+        ensemble = detector.ensemble_
+        with threads(detector.n_jobs):
+            Z = ensemble.z_scores(ensemble.parts(X))
+            return feature_shares(X, ensemble, Z, detector.score_), OF_SCORE
+    if isinstance(detector, KernelDetector):
+        return None, OF_KERNEL
+    explanation = detector.explain(X)
+    if isinstance(explanation, Explanation):
+        return np.asarray(explanation.residual), OF_RESIDUAL
+    center = np.median(np.asarray(detector.explain(usual)), axis=0)
+    return np.maximum(center - np.asarray(explanation), 0.0), OF_MARGIN
+
+
+def by_source(shares: np.ndarray, sources: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Sum shares of encoded features over the columns they came from, and divide every row by its sum.
+
+    Parameters
+    ----------
+    shares : (n, m)
+        At least 0. Infinite ones share a row among themselves.
+    sources : m names
+
+    Returns
+    -------
+    columns : names, in the order they first appear
+    shares : (n, n_columns)
+        Rows sum to 1, or to 0 where there is nothing to share.
+    """
+    columns = tuple(dict.fromkeys(sources))
+    place = {name: k for k, name in enumerate(columns)}
+    endless = np.isinf(shares)
+    shares = np.where(endless.any(axis=1, keepdims=True), endless.astype(float), shares)
+    top = shares.max(axis=1, keepdims=True)
+    shares = shares / np.where(top > 0.0, top, 1.0)  # sums of the largest numbers overflow
+    out = np.zeros((shares.shape[0], len(columns)))
+    np.add.at(out.T, [place[name] for name in sources], shares.T)
+    total = out.sum(axis=1, keepdims=True)
+    return columns, out / np.where(total > 0.0, total, 1.0)

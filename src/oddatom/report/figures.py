@@ -1,0 +1,191 @@
+"""Drawings as inline SVG that takes its colours from the page: histogram and curves by matplotlib, the map by hand."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from oddatom.report.escape import cut, safe, visible
+from oddatom.report.records import Curve, RowMap
+
+BINS = 60
+MOST_STEPS = 500  # of a curve
+FAR = 12.0  # scores further out than so many widths of the middle four fifths count in the last bar
+MANY = 4  # curves from which they are drawn thin, with their median
+MAP_WIDTH, MAP_HEIGHT, MARGIN = 720, 440, 18
+# Stand-ins, replaced by the page's own colours, which differ by light and dark.
+INK, MUTED, ACCENT, RULE, DOT = "#010203", "#040506", "#070809", "#0a0b0c", "#0d0e0f"
+_COLOURS = {
+    INK: "var(--ink)",
+    MUTED: "var(--muted)",
+    ACCENT: "var(--accent)",
+    RULE: "var(--rule)",
+    DOT: "var(--dot)",
+}
+
+
+def histogram(scores: np.ndarray, offset: float | None, label: str) -> str:
+    """Draw how many rows have which score, on a logarithmic scale, those below the offset in the accent colour.
+
+    Parameters
+    ----------
+    scores : (N,)
+    offset : float or None
+    label : str
+        Says the figure in words.
+    """
+    finite = scores[np.isfinite(scores)]
+    low, high = _limits(finite, offset)
+    edges = _edges(low, high, offset)
+    counts, _ = np.histogram(np.clip(finite, low, high), edges)
+    odd = edges[1:] <= (-np.inf if offset is None else offset + 1e-9 * (high - low))
+    with _style():
+        figure, axes = _axes(560, 250)
+        for which, colour in ((odd, ACCENT), (~odd, DOT)):
+            axes.bar(edges[:-1][which], counts[which], np.diff(edges)[which] * 0.9, align="edge", color=colour, lw=0)
+        if offset is not None and low <= offset <= high:
+            axes.axvline(offset, color=INK, lw=1.2, ls=(0, (4, 3)))
+            left = (offset - low) / (high - low) < 0.6
+            axes.annotate(
+                "threshold",
+                (offset, 1.0),
+                (5 if left else -5, -2),
+                xycoords=axes.get_xaxis_transform(),
+                textcoords="offset points",
+                ha="left" if left else "right",
+                va="top",
+                color=INK,
+            )
+        axes.set_ylim(0.7, max(2.0, 3.0 * counts.max()))
+        axes.set_yscale("log")
+        _label(axes, "score (odd rows to the left)", "rows, logarithmic scale")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        return _svg(figure, "histogram", label)
+
+
+def curves(lines: Sequence[Curve], labels: tuple[str, str], label: str) -> str:
+    """Draw curves: a few with a legend, many thin with their median in the accent colour."""
+    lines = [Curve(line.name, line.values[:MOST_STEPS]) for line in lines]
+    with _style():
+        figure, axes = _axes(560, 250)
+        if len(lines) < MANY:
+            styles = [(ACCENT, "-"), (INK, (0, (5, 3))), (MUTED, (0, (1, 2)))]
+            for line, (colour, dashes) in zip(lines, styles, strict=False):
+                axes.plot(
+                    range(len(line.values)), line.values, color=colour, ls=dashes, lw=1.8, label=_plain(line.name)
+                )
+            axes.legend(frameon=False, labelcolor=INK)
+        else:
+            shortest = min(len(line.values) for line in lines)
+            steps = np.arange(1, shortest + 1)
+            table = np.array([line.values[:shortest] for line in lines])
+            for values in table:
+                axes.plot(steps, values, color=MUTED, lw=0.9, alpha=0.7)
+            axes.plot(steps, np.median(table, axis=0), color=ACCENT, lw=2.2)
+            axes.set_ylim(0.0, None)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        _label(axes, labels[0], labels[1])
+        return _svg(figure, "curves", label)
+
+
+def row_map(rows: RowMap, label: str) -> tuple[str, list[list[int]]]:
+    """Draw the rows as dots, the top rows as circles; return the drawing and where on it each row is."""
+    low, high = rows.points.min(axis=0), rows.points.max(axis=0)
+    part = (rows.points - low) / np.where(high > low, high - low, np.inf)
+    x = MARGIN + part[:, 0] * (MAP_WIDTH - 2 * MARGIN)
+    y = MAP_HEIGHT - MARGIN - part[:, 1] * (MAP_HEIGHT - 2 * MARGIN)
+    places = [[round(float(a)), round(float(b))] for a, b in zip(x, y, strict=True)]
+    groups = {"usual": ~rows.flagged & (rows.ranks == 0), "flagged": rows.flagged & (rows.ranks == 0)}
+    parts = [
+        f'<svg role="img" viewBox="0 0 {MAP_WIDTH} {MAP_HEIGHT}" aria-labelledby="map-title">',
+        f'<title id="map-title">{safe(label, 1000)}</title>',
+    ]
+    for name, members in groups.items():
+        # A line of no length with round ends is a dot: a tenth of what a circle takes.
+        dots = "".join(f"M{places[k][0]} {places[k][1]}h0" for k in np.flatnonzero(members))
+        parts.append(f'<path class="{name}" d="{dots}"/>' if dots else "")
+    for k in np.flatnonzero(rows.ranks)[::-1]:
+        parts.append(f'<circle class="top" cx="{places[k][0]}" cy="{places[k][1]}" r="5"/>')
+    parts.append('<circle class="here" r="9" cx="-99" cy="-99"/></svg>')
+    return "".join(parts), places
+
+
+def _limits(finite: np.ndarray, offset: float | None) -> tuple[float, float]:
+    """Return where the histogram begins and ends: at the least and the largest score, unless they are very far."""
+    if not finite.size:
+        return 0.0, 1.0
+    inner, outer = np.quantile(finite, [0.1, 0.9])
+    width = FAR * (outer - inner) or np.inf
+    low, high = max(finite.min(), inner - width), min(finite.max(), outer + width)
+    if offset is not None and np.isfinite(offset) and high - low > 0.0:
+        low, high = min(low, max(offset, low - (high - low))), max(high, min(offset, high + (high - low)))
+    if not high - low > 1e-12 * max(abs(low), abs(high)):
+        half = max(abs(low), 1.0) * 0.5
+        low, high = low - half, high + half
+    return float(low), float(high)
+
+
+def _edges(low: float, high: float, offset: float | None) -> np.ndarray:
+    """Return edges of bars of one width, one of them at the offset."""
+    width = (high - low) / BINS
+    if offset is None or not low < offset < high:
+        return low + width * np.arange(BINS + 1)
+    below, above = int(np.ceil((offset - low) / width)), int(np.ceil((high - offset) / width))
+    return offset + width * np.arange(-below, above + 1)
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """Matplotlib as it comes, whatever the user's settings; text as text, ids the same in every run."""
+    try:
+        from matplotlib import style
+    except ImportError:
+        raise ImportError("A report needs matplotlib: pip install 'oddatom[report]'.") from None
+    with style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "oddatom", "font.size": 12}]):
+        yield
+
+
+def _axes(width: int, height: int) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width / 72, height / 72), layout="constrained")
+    figure.patch.set_visible(False)
+    axes = figure.add_subplot()
+    axes.patch.set_visible(False)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(RULE)
+    axes.tick_params(colors=MUTED, which="both", color=RULE)
+    axes.locator_params(axis="x", nbins=6)
+    return figure, axes
+
+
+def _label(axes: Any, x: str, y: str) -> None:
+    """Name the axes, the upright one above its end: no text is turned, none collides on a small screen."""
+    axes.set_xlabel(_plain(x), color=INK)
+    axes.set_title(_plain(y), loc="left", color=INK, fontsize=12)
+
+
+def _plain(text: str) -> str:
+    """Return text that matplotlib does not take for mathematics."""
+    return cut(visible(text), 60).replace("$", r"\$")
+
+
+def _svg(figure: Any, name: str, label: str) -> str:
+    """Return the figure as an svg element: named, its colours the page's, its ids its own."""
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    text = stream.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    for stand_in, colour in _COLOURS.items():
+        text = text.replace(stand_in, colour)
+    text = re.sub(r">\s+<", "><", text)
+    view = re.search(r'viewBox="[^"]+"', text)
+    head = f'<svg role="img" {view.group() if view else ""} aria-labelledby="{name}-title">'
+    return head + f'<title id="{name}-title">{safe(label, 1000)}</title>' + text[text.index(">") + 1 :].strip()

@@ -1,0 +1,213 @@
+"""Decide, from the training values of a column, what to do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oddatom.table.dates import DATE_FORMATS, ISO, quick_dates, read_dates
+from oddatom.table.decision import ColumnDecision, leave_out
+from oddatom.table.forms import DAY, Values, date_text, dates, numbers
+from oddatom.table.ids import number_id, text_id
+from oddatom.table.words import (
+    NUMBER_FORMATS,
+    PAIRS,
+    PLAIN,
+    Words,
+    has_leading_zeros,
+    may_be_read,
+    quick_numbers,
+    read_booleans,
+    read_numbers,
+    split_words,
+)
+
+MOSTLY = 0.9  # share of a text column's values that must be numbers, or dates, for it to hold numbers, or dates
+SHOWN = 5  # levels named in a reason
+
+
+class Rules(NamedTuple):
+    """What the user asked for.
+
+    Attributes
+    ----------
+    max_levels : int
+        Most levels of a text column that are one-hot encoded.
+    dates : {"number", "drop"}
+    always_indicate : bool
+        Whether to mark missing values in columns that have none in training.
+    named : bool
+        Whether the user named the columns to use: then none is taken for an id.
+    """
+
+    max_levels: int = 20
+    dates: str = "number"
+    always_indicate: bool = False
+    named: bool = False
+
+
+def decide(name: str, values: Values, rules: Rules) -> ColumnDecision:
+    """Return what to do with a column."""
+    if values.form == "other":
+        return leave_out(name, "other", "it holds lists or bytes, not single values")
+    if values.form == "empty":
+        return _empty(name, len(values.data))
+    if values.form == "text":
+        return _decide_text(name, values, rules)
+    if values.form == "booleans":
+        return _boolean(name, values.data, rules, 0)
+    if values.form == "dates":
+        return _date(name, values.data, rules, ISO, 0)
+    return _number(name, values.data, rules, PLAIN, 0, values.exact, values.exact is not None)
+
+
+def _decide_text(name: str, values: Values, rules: Rules) -> ColumnDecision:
+    """Find numbers, booleans or dates in text, or take it for what it is."""
+    text = values.data
+    if not values.category:
+        quick = quick_numbers(text)
+        if quick is not None and not has_leading_zeros(text):  # numbers among them read alike
+            return _number(name, numbers(quick).data, rules, PLAIN, 0, text, True)
+        stamps = quick_dates(text) if quick is None else None
+        if stamps is not None:
+            return _date(name, dates(stamps).data, rules, ISO, 0)
+    words = split_words(text)
+    counts = words.counts() * words.present()
+    if not counts.any():
+        return _empty(name, len(text))
+    if not values.category:
+        if _is_boolean(words, counts):
+            return _boolean(name, words.spread(read_booleans(words.words)), rules, 0)
+        enough = MOSTLY * counts.sum()
+        if counts[may_be_read(words.words)].sum() >= enough:
+            style, read, n_read = _best(words, counts, NUMBER_FORMATS, read_numbers)
+            if n_read >= enough and not has_leading_zeros(text):
+                n_unread = int(counts.sum()) - n_read
+                data = numbers(words.spread(read)).data
+                if values.native is not None:
+                    data = np.where(np.isnan(values.native), data, values.native)
+                return _number(name, data, rules, style, n_unread, None, True)
+            style, read, n_read = _best(words, counts, DATE_FORMATS, read_dates)
+            if n_read >= enough:
+                return _date(name, dates(words.spread(read)).data, rules, style, int(counts.sum()) - n_read)
+    return _text(name, words, counts, rules)
+
+
+def _is_boolean(words: Words, counts: np.ndarray) -> bool:
+    """Return whether the words are those of one pair, as yes and no; one letter alone says too little."""
+    if np.count_nonzero(counts) > 8:  # two words in different cases
+        return False
+    lower = {word.lower() for word in words.words.drop_null().to_pylist()}
+    return any(lower <= set(pair) and len("".join(lower)) > 1 for pair in PAIRS)
+
+
+def _best(
+    words: Words, counts: np.ndarray, styles: Iterable[str], read: Callable[[Any, str], np.ndarray]
+) -> tuple[str, np.ndarray, int]:
+    """Return the style in which most rows can be read (the first of several), what it reads, and how many rows."""
+    best: tuple[str, np.ndarray, int] = ("", np.empty(0), -1)
+    for style in styles:
+        values = read(words.words, style)
+        n_read = int(counts[~np.isnan(values)].sum())
+        if n_read > best[2]:
+            best = (style, values, n_read)
+        if n_read == counts.sum():
+            break
+    return best
+
+
+def _empty(name: str, n_rows: int) -> ColumnDecision:
+    return leave_out(name, "empty", "it has no values", n_rows)
+
+
+def _number(
+    name: str, data: np.ndarray, rules: Rules, style: str, n_unread: int, exact: Any, whole: bool
+) -> ColumnDecision:
+    values = data[~np.isnan(data)]
+    n_missing = data.size - values.size
+    if values.size == 0:
+        return _empty(name, data.size)
+    if not rules.named and (reason := number_id(name, data, exact, whole)):
+        return leave_out(name, "number", reason, n_missing)
+    fill = _median(values)
+    written = "" if style == PLAIN else f", written as {style}"
+    reason = f"number{written}" + _filled(f"median {fill:.6g}", n_missing, n_unread, "numbers")
+    return _single(name, "number", reason, rules, n_missing, fill, style=style)
+
+
+def _boolean(name: str, data: np.ndarray, rules: Rules, n_unread: int) -> ColumnDecision:
+    values = data[~np.isnan(data)]
+    n_missing = data.size - values.size
+    fill = float(2 * np.count_nonzero(values) >= values.size)
+    reason = "boolean" + _filled("true" if fill else "false", n_missing, n_unread, "booleans")
+    return _single(name, "boolean", reason, rules, n_missing, fill)
+
+
+def _date(name: str, data: np.ndarray, rules: Rules, style: str, n_unread: int) -> ColumnDecision:
+    values = data[~np.isnan(data)]
+    n_missing = data.size - values.size
+    if values.size == 0:
+        return _empty(name, data.size)
+    if rules.dates == "drop":
+        return leave_out(name, "date", "dates='drop'", n_missing)
+    center = _median(values)
+    day = date_text(np.array([np.floor(center / DAY) * DAY]))[0].as_py()
+    written = "" if style == ISO else f", written as {style}"
+    reason = f"date{written}, days since {day}" + _filled("the median", n_missing, n_unread, "dates")
+    return _single(name, "date", reason, rules, n_missing, 0.0, center=center, style=style)
+
+
+def _single(
+    name: str, kind: str, reason: str, rules: Rules, n_missing: int, fill: float, **more: Any
+) -> ColumnDecision:
+    """Return the decision that a column becomes one number, and perhaps whether it is missing."""
+    indicator = n_missing > 0 or rules.always_indicate
+    outputs = [name, *_indicators(name, indicator)]
+    return ColumnDecision(name, kind, "number", reason, outputs, n_missing, indicator, fill, **more)
+
+
+def _text(name: str, words: Words, counts: np.ndarray, rules: Rules) -> ColumnDecision:
+    encoded = words.words.dictionary_encode()  # two words may be alike without the white space around them
+    codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
+    totals = np.bincount(codes, weights=counts, minlength=len(encoded.dictionary))
+    n_rows, n_values = words.codes.size, int(counts.sum())
+    n_missing = n_rows - n_values
+    if not rules.named and (reason := text_id(name, len(encoded.dictionary), n_values)):
+        return leave_out(name, "text", reason, n_missing)
+    levels = dict(sorted(zip(encoded.dictionary.to_pylist(), totals, strict=False)))
+    indicator = n_missing > 0 or rules.always_indicate
+    if len(levels) > rules.max_levels:
+        outputs = [f"{name} frequency", *_indicators(name, indicator)]
+        shares = [float(count / n_rows) for count in levels.values()]
+        reason = f"text, {len(levels)} values, by how frequent each is" + _counted(n_missing)
+        decision = ColumnDecision(name, "text", "frequency", reason, outputs, n_missing, indicator, n_missing / n_rows)
+        return decision._replace(levels=list(levels), shares=shares)
+    outputs = [*(f"{name}={level}" for level in levels), f"{name} is new", *_indicators(name, indicator)]
+    shown = ", ".join(list(levels)[:SHOWN]) + (", …" if len(levels) > SHOWN else "")
+    many = f"a column for each of {len(levels)} values" if len(levels) > 1 else "always the same"
+    reason = f"text, {many} ({shown})" + _counted(n_missing)
+    return ColumnDecision(name, "text", "one-hot", reason, outputs, n_missing, indicator, levels=list(levels))
+
+
+def _indicators(name: str, indicator: bool) -> list[str]:
+    return [f"{name} is missing"] if indicator else []
+
+
+def _counted(n: int) -> str:
+    return f", {n} missing value{'s' if n != 1 else ''}" if n else ""
+
+
+def _filled(fill: str, n_missing: int, n_unread: int, kind: str) -> str:
+    if not n_missing:
+        return ""
+    unread = f", {n_unread} of them not {kind}" if n_unread else ""
+    return f", {fill} for {n_missing} missing value{'s' if n_missing != 1 else ''}{unread}"
+
+
+def _median(values: np.ndarray) -> float:
+    """Return the median; halves are added, so that nothing overflows."""
+    low, high = (values.size - 1) // 2, values.size // 2
+    parted = np.partition(values, [low, high])
+    return float(parted[low]) if parted[low] == parted[high] else float(0.5 * parted[low] + 0.5 * parted[high])

@@ -1,0 +1,277 @@
+"""The transformer that makes finite numbers of a table as it is."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from oddatom.detectors._validation import check_parameters, old_model_on_error
+from oddatom.exceptions import TableWarning
+from oddatom.table.columns import Columns, as_columns, unique_names
+from oddatom.table.deciding import Rules, decide
+from oddatom.table.decision import ColumnDecision, leave_out
+from oddatom.table.encoding import encode
+from oddatom.table.forms import no_values
+from oddatom.table.wording import in_words, nothing_left, some
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Make a finite matrix of a table as it is: numbers, text, dates, booleans, ids, missing values.
+
+    Every column is looked at once, at training:
+
+    - numbers, also those written as text ("12", "1,234.5", "1.234,5", "€ 5", "7 %"), stay numbers; a missing value
+      becomes the median, and a column "age is missing" marks it where training had missing values;
+    - booleans, also as words (true, yes, on, …), become 0 and 1, a missing value the commoner of the two;
+    - dates, also as text, become days since the median;
+    - text with up to `max_levels` values becomes a column for each, "colour=red", and one, "colour is new", for values
+      that training did not have, so that they stand out; text with more values becomes the share of training rows
+      that have the value, 0 for a new one;
+    - ids (see `ids.py`), empty columns, lists and bytes are left out. A constant column is kept: a new value shows.
+
+    NaN, None, NaT, infinities, empty text and the usual words for nothing ("NA", "n/a", "null", "-", "?", …) are
+    missing. A text column holds numbers where nine tenths of its values do; the rest is missing. What a row becomes
+    does not depend on the rows around it, so a file may be transformed in any pieces.
+
+    Parameters
+    ----------
+    columns : sequence of str or int, default=None
+        Use these alone, and all of them but empty ones. None means every column that is no id. Names; positions for
+        tables without names.
+    ignore : sequence of str or int, default=()
+        Columns not to use.
+    id : str, int or sequence of them, default=None
+        Columns that name the rows: not used.
+    max_levels : int, default=20
+        Most values of a text column that get a column each.
+    dates : {"number", "drop"}, default="number"
+        What to do with dates.
+    missing : {"seen", "always"}, default="seen"
+        Where to mark missing values: in columns that had some at training, or in every column. With "seen" a value
+        missing from a column that was complete becomes the median without a trace but a `TableWarning`; "always"
+        makes such rows stand out.
+
+    Attributes
+    ----------
+    columns_ : list of ColumnDecision
+        What was decided about every column of the training table, and why: plain data.
+    source_ : list of str
+        For every output the column that it came from.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from oddatom.table import TableEncoder
+    >>> table = pd.DataFrame({"age": ["31", "n/a", "58"], "colour": ["red", "blue", "red"]})
+    >>> encoder = TableEncoder().fit(table)
+    >>> print(*encoder.describe(), sep="\\n")
+    age: number, median 44.5 for 1 missing value
+    colour: text, a column for each of 2 values (blue, red)
+    >>> encoder.transform(table)[1]
+    array([44.5,  1. ,  1. ,  0. ,  0. ])
+    >>> list(encoder.get_feature_names_out())
+    ['age', 'age is missing', 'colour=blue', 'colour=red', 'colour is new']
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "columns": ["array-like", None],
+        "ignore": ["array-like"],
+        "id": [str, Integral, "array-like", None],
+        "max_levels": [Interval(Integral, 1, None, closed="left")],
+        "dates": [StrOptions({"number", "drop"})],
+        "missing": [StrOptions({"seen", "always"})],
+    }
+    _advice: ClassVar[dict[str, str]] = {
+        "columns": "A list of names; None means every column that is no id.",
+        "ignore": "A list of names.",
+        "id": "One name or a list of them.",
+        "max_levels": "20 is the default.",
+    }
+
+    def __init__(
+        self,
+        columns: Sequence[str | int] | None = None,
+        *,
+        ignore: Sequence[str | int] = (),
+        id: str | int | Sequence[str | int] | None = None,
+        max_levels: int = 20,
+        dates: str = "number",
+        missing: str = "seen",
+    ) -> None:
+        self.columns = columns
+        self.ignore = ignore
+        self.id = id
+        self.max_levels = max_levels
+        self.dates = dates
+        self.missing = missing
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Decide what to do with every column.
+
+        Parameters
+        ----------
+        X : pyarrow.Table or RecordBatch, pandas or polars frame, or array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, self._advice)
+        with old_model_on_error(self):
+            table = as_columns(X)
+            _check_size(table)
+            wanted, ignored, ids = (self._named(what, table) for what in ("columns", "ignore", "id"))
+            rules = Rules(int(self.max_levels), self.dates, self.missing == "always", self.columns is not None)
+            decisions = []
+            for i, name in enumerate(table.names):
+                if name in ids:
+                    decisions.append(leave_out(name, "id", "it names the rows"))
+                elif name in ignored:
+                    decisions.append(leave_out(name, "ignored", "it is ignored"))
+                elif self.columns is not None and name not in wanted:
+                    decisions.append(leave_out(name, "ignored", "it is not among the columns to use"))
+                else:
+                    decisions.append(decide(name, table.get(i), rules))
+            self.columns_ = _different_outputs(decisions)
+            if not any(decision.used for decision in self.columns_):
+                raise ValueError(nothing_left(self.columns_))
+            self.n_features_in_ = len(table.names)
+            if table.named:
+                self.feature_names_in_ = np.array(table.names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the table as numbers.
+
+        Columns may come in another order, and others beside them. A `TableWarning` says which are not there, and which
+        hold values that cannot be read: both count as missing.
+
+        Parameters
+        ----------
+        X : pyarrow.Table or RecordBatch, pandas or polars frame, or array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        numbers : ndarray of shape (n_samples, n_outputs)
+            float64, finite.
+        """
+        check_is_fitted(self)
+        table = as_columns(X)
+        position = self._positions(table)
+        out = np.empty((table.n_rows, sum(len(decision.outputs) for decision in self.columns_)))
+        start, messages, absent = 0, [], []
+        for i, decision in enumerate(self.columns_):
+            if not decision.used:
+                continue
+            stop = start + len(decision.outputs)
+            at = position[i]
+            values = no_values(table.n_rows) if at is None else table.get(at)
+            trouble = encode(decision, values, out[:, start:stop])
+            if at is None:
+                absent.append(repr(decision.name))
+            elif trouble.n_unread or trouble.n_missing:
+                messages.append(in_words(decision, trouble))
+            start = stop
+        if absent:
+            messages.insert(0, f"not in the table, so all missing: {some(absent)}")
+        if messages:
+            warnings.warn(f"{some(messages, '; ')}.", TableWarning, stacklevel=3)
+        return out
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the outputs.
+
+        Parameters
+        ----------
+        input_features : sequence of str, default=None
+            Names for the columns of a table that had none.
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        named = zip(self.columns_, names, strict=True)
+        return np.array([name + o[len(decision.name) :] for decision, name in named for o in decision.outputs], object)
+
+    @property
+    def source_(self) -> list[str]:
+        """For every output the column that it came from."""
+        return [decision.name for decision in self.columns_ for _ in decision.outputs]
+
+    def describe(self) -> list[str]:
+        """Return a line for every column of the training table: what is done with it."""
+        check_is_fitted(self)
+        return [decision.line() for decision in self.columns_]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _named(self, parameter: str, table: Columns) -> set[str]:
+        """Return the names of the columns that a parameter names."""
+        given = getattr(self, parameter)
+        listed = [] if given is None else [given] if isinstance(given, (str, Integral)) else list(given)
+        names = set()
+        for column in listed:
+            name = str(column)
+            if isinstance(column, Integral) and not table.named and int(column) in range(len(table.names)):
+                name = table.names[int(column)]
+            if name not in table.names:
+                known = some([repr(name) for name in table.names])
+                raise InvalidParameterError(
+                    f"The {parameter!r} parameter of {type(self).__name__} must name columns of the table. "
+                    f"Got {column!r} instead. It has {known}."
+                )
+            names.add(name)
+        return names
+
+    def _positions(self, table: Columns) -> list[int | None]:
+        """Return where the training table's columns are: by name where both tables have names, else by position."""
+        names, own = getattr(self, "feature_names_in_", None), type(self).__name__
+        if table.named and names is not None:
+            found = {name: i for i, name in enumerate(table.names)}
+            used = [decision.name for decision in self.columns_ if decision.used]
+            if not any(name in found for name in used):
+                raise ValueError(
+                    f"The table has none of the columns that {own} was fitted on ({some([repr(n) for n in used])}). "
+                    f"It has {some([repr(name) for name in table.names])}. Pass a table like the training table."
+                )
+            return [found.get(decision.name) for decision in self.columns_]
+        if len(table.names) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(table.names)} features, but {own} is expecting {self.n_features_in_} features as input."
+            )
+        if names is not None:
+            warnings.warn(f"X does not have valid feature names, but {own} was fitted with feature names", stacklevel=4)
+        elif table.named:
+            warnings.warn(f"X has feature names, but {own} was fitted without feature names", stacklevel=4)
+        return list(range(len(table.names)))
+
+
+def _check_size(table: Columns) -> None:
+    """Raise scikit-learn's errors for a table without rows or columns."""
+    for n, what in ((table.n_rows, "sample"), (len(table.names), "feature")):
+        if n == 0:
+            shape = (table.n_rows, len(table.names))
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required by TableEncoder."
+            )
+
+
+def _different_outputs(decisions: list[ColumnDecision]) -> list[ColumnDecision]:
+    """Return the decisions with outputs that all have different names."""
+    names = iter(unique_names(output for decision in decisions for output in decision.outputs))
+    return [decision._replace(outputs=[next(names) for _ in decision.outputs]) for decision in decisions]

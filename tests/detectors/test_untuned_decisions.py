@@ -1,0 +1,191 @@
+"""Where OddAtomDetector cuts: thresholds, p-values under normal rows, false discoveries."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chisquare
+
+import reference
+from ensembles import duplicates, factors, mixture
+from oddatom import OddAtomDetector
+from oddatom.decisions import auto_offset, benjamini_hochberg
+from oddatom.ensemble.model import SCORES
+
+# Few and small members: fits of a hundredth of a second, for tests that need hundreds.
+SMALL = {"trim": (0.5,), "n_centroids": 8, "n_atoms": 3, "rows_per_member": 100, "n_jobs": 1}
+
+
+def make(threshold="auto", **others):
+    return OddAtomDetector(**{"threshold": threshold, "random_state": 0, **others})
+
+
+def with_anomalies(N=600):
+    X = factors(N)
+    X[:30] += 6 * np.random.default_rng(1).normal(size=(30, 12))
+    return X
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make().fit(with_anomalies())
+
+
+# Thresholds
+
+
+@pytest.mark.parametrize("threshold", ["auto", "svm", 0.05, 0.5, "fdr", ("fdr", 0.2)])
+@pytest.mark.parametrize("score", ["joined", "margin", "largest"])
+def test_set_threshold_is_a_fit_with_it(threshold, score):
+    X = with_anomalies(300)
+    wanted = make(threshold, score=score).fit(X)
+    model = make(score=score).fit(X)
+    ensemble = model.ensemble_
+    assert model.set_threshold(threshold) is model
+    assert model.ensemble_ is ensemble
+    assert model.threshold == threshold
+    assert model.offset_ == wanted.offset_
+    assert model.threshold_ == wanted.threshold_
+    assert_array_equal(model.predict(X), wanted.predict(X))
+    assert_array_equal(model.decision_function(X), model.score_samples(X) - model.offset_)
+
+
+@pytest.mark.parametrize("threshold", ["auto", "svm", 0.05, 0.5])
+@pytest.mark.parametrize("score", SCORES)
+def test_labels_are_signs_of_decisions(threshold, score):
+    X, new = with_anomalies(), factors(200, seed=2)
+    model = make(threshold, score=score).fit(X)
+    for rows in (X, new):
+        assert_array_equal(model.predict(rows), np.where(model.decision_function(rows) >= 0, 1, -1))
+    assert set(model.predict(X)) == {-1, 1}
+    assert_array_equal(make(threshold, score=score).fit_predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.05, 0.1, 0.29, 0.5])
+def test_a_share_flags_at_most_that_share(share):
+    for X in (with_anomalies(), duplicates()):
+        model = make(share).fit(X)
+        flagged = np.mean(model.predict(X) == -1)
+        assert flagged <= share
+        if len(np.unique(model.train_scores_)) == len(X):
+            assert flagged > share - 1 / len(X) - 1e-12
+
+
+def test_a_share_holds_for_all_rows_where_a_sample_is_learned_from():
+    X = mixture(21_000, 3)
+    model = make(0.03, n_jobs=1).fit(X)
+    assert model.train_scores_.shape == (21_000,)
+    assert np.mean(model.predict(X) == -1) == 0.03
+
+
+def test_auto_is_the_offset_of_the_training_scores(model):
+    X = with_anomalies()
+    assert_array_equal(model.train_scores_, np.sort(model.score_samples(X)))
+    assert model.offset_ == auto_offset(model.score_samples(X))
+    flagged = model.predict(X) == -1
+    assert flagged[:30].mean() > 0.9
+    assert flagged[30:].mean() < 0.1
+
+
+@pytest.mark.parametrize("nu", [0.01, 0.2, 1.0])
+def test_svm_offset_is_the_quantile_at_nu(nu):
+    X = with_anomalies()
+    model = make("svm", nu=nu).fit(X)
+    below = np.mean(model.predict(X) == -1)
+    assert nu - 1 / len(X) - 1e-12 <= below < nu
+    assert model.offset_ == model.svm_offset_ == model.set_threshold("auto").svm_offset_
+
+
+@pytest.mark.parametrize("q", [0.05, 0.1, 0.3])
+def test_fdr_labels_are_benjamini_and_hochbergs(model, q):
+    X = np.r_[with_anomalies()[:50], factors(100, seed=3)]
+    other = make(("fdr", q)).fit(with_anomalies())
+    reported = benjamini_hochberg(other.p_values(X), q)
+    assert_array_equal(other.predict(X) == -1, reported)
+    if q == 0.1:
+        assert_array_equal(make("fdr").fit(with_anomalies()).predict(X), other.predict(X))
+    assert_array_equal(other.p_values(X), model.p_values(X))
+
+
+# p-values
+
+
+def test_p_values_by_counting(model):
+    """Every training row is scored by the group learned without it, the histogram counting it out."""
+    X, new = with_anomalies(), factors(40, seed=4)
+    ensemble = model.ensemble_
+    scores = [-reference.log_mean_exp(ensemble.z_scores(ensemble.parts(new), g), ensemble.weights) for g in range(4)]
+    wanted = reference.cross_conformal(model.conformal_.held_out, np.column_stack(scores))
+    assert_allclose(model.p_values(new), wanted, rtol=1e-12)
+    assert [fold.size for fold in model.conformal_.held_out] == [150] * 4
+    p = model.p_values(np.r_[X, 1e3 * new])
+    assert p.min() == 1 / 601
+    assert p.max() <= 1
+
+
+def test_p_values_and_scores_agree_on_what_is_odd(model):
+    X = with_anomalies()
+    p, scores = model.p_values(X), model.score_samples(X)
+    assert np.corrcoef(np.argsort(np.argsort(p)), np.argsort(np.argsort(scores)))[0, 1] > 0.95
+    assert p[:30].max() < 0.2
+
+
+def normal_rows(rng, N, kind):
+    if kind == "clusters":
+        centers = np.array([[0.0, 0, 0], [6, 0, 3], [0, 6, -3]])
+        return centers[rng.integers(3, size=N)] + rng.normal(size=(N, 3))
+    return rng.standard_t(3, size=(N, 3)) @ np.array([[1.0, 0.8, 0], [0, 0.6, 0], [0, 0, 1]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["clusters", "heavy tails"])
+def test_a_group_ranks_new_rows_as_it_ranks_its_fold(kind):
+    """Among the held-out scores of a group a normal row's has any rank with equal probability."""
+    ranks = []
+    for seed in range(250):
+        rng = np.random.default_rng(seed)
+        model = make(random_state=seed, **SMALL).fit(normal_rows(rng, 76, kind))
+        parts = model.ensemble_.parts(normal_rows(rng, 4, kind))
+        for group, fold in enumerate(model.conformal_.held_out):  # one row each: four ranks that hardly depend
+            score = model.ensemble_.score(model.ensemble_.z_scores(parts, group), "joined")[group]
+            ranks.append(np.searchsorted(fold, score))  # 0 … 19
+    counts = np.bincount(ranks, minlength=20)
+    assert chisquare(counts.reshape(10, 2).sum(axis=1)).pvalue > 1e-3
+    assert counts[0] <= 50 + 3 * np.sqrt(50)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["clusters", "heavy tails"])
+def test_p_values_of_normal_rows(kind):
+    """Nearly uniform, and cautious in the tail: groups that disagree pull p towards the middle."""
+    p = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        model = make(random_state=seed, **{**SMALL, "rows_per_member": 500}).fit(normal_rows(rng, 600, kind))
+        p.append(model.p_values(normal_rows(rng, 500, kind)))
+    rates = {alpha: np.mean(np.array(p) <= alpha, axis=1) for alpha in (0.01, 0.05, 0.1, 0.2, 0.4)}
+    for alpha, rate in rates.items():
+        assert rate.mean() <= alpha + 3 * rate.std() / np.sqrt(20)
+        assert rate.mean() >= 0.4 * alpha or alpha < 0.05
+    p = np.sort(np.concatenate(p))
+    assert np.abs(p - (np.arange(p.size) + 0.5) / p.size).max() < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["clusters", "heavy tails"])
+def test_false_discovery_rate(kind):
+    """Over 200 clean training sets and batches of 40 normal rows and 10 anomalies, for two levels."""
+    false, power = {0.1: [], 0.2: []}, {0.1: [], 0.2: []}
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        model = make(("fdr", 0.1), random_state=seed, **SMALL).fit(normal_rows(rng, 200, kind))
+        batch = normal_rows(rng, 50, kind)
+        push = rng.normal(size=(10, 3))
+        batch[40:] += 15 * push / np.linalg.norm(push, axis=1, keepdims=True)
+        for q in false:
+            reported = model.set_threshold(("fdr", q)).predict(batch) == -1
+            false[q].append(reported[:40].sum() / max(reported.sum(), 1))
+            power[q].append(reported[40:].mean())
+    for q, shares in false.items():
+        assert np.mean(shares) <= q + 3 * np.std(shares) / np.sqrt(200)
+        assert np.mean(power[q]) > 0.5
+    assert np.mean(false[0.2]) > 0.01  # some are reported falsely, or the levels do nothing

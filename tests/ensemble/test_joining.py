@@ -1,0 +1,217 @@
+"""Calibration, agreement and log-mean-exp: against NumPy, what they do not depend on, parts that hardly vary."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import reference
+from oddatom.ensemble.joining import JOINED, PARTS, agreement_weights, fit_calibration, join, z_scores
+from oddatom.ensemble.parts import RowParts
+
+M = 3
+IN_JOIN = np.array([name in JOINED for name in PARTS])
+
+
+def some_parts(N=200, seed=0):
+    rng = np.random.default_rng(seed)
+    return RowParts(
+        rng.lognormal(size=(N, M, 4)) * 10.0 ** np.arange(-2, 2), rng.lognormal(size=N), rng.lognormal(size=N)
+    )
+
+
+def changed(parts, k, values):
+    """Put values into column k: the members' first, then rarity and magnitude."""
+    members, rarity, magnitude = (a.copy() for a in parts)
+    if k < 4 * M:
+        members.reshape(len(rarity), -1)[:, k] = values
+    elif k == 4 * M:
+        rarity[:] = values
+    else:
+        magnitude[:] = values
+    return RowParts(members, rarity, magnitude)
+
+
+def column(parts, k):
+    return np.column_stack([parts.members.reshape(len(parts.rarity), -1), parts.rarity, parts.magnitude])[:, k]
+
+
+# Calibration
+
+
+@pytest.mark.parametrize("members", [slice(None), slice(0, 1), slice(1, 3)])
+def test_z_scores_against_numpy(members):
+    train, new = some_parts(), some_parts(70, seed=1)
+    Z = z_scores(new, fit_calibration(train), members)
+    assert Z.shape == (70, 6)
+    for p, name in enumerate(PARTS):
+        ks = [4 * b + p for b in range(M)[members]] if p < 4 else [4 * M + p - 4]
+        wanted = np.mean([reference.robust_z(column(train, k), column(new, k)) for k in ks], axis=0)
+        assert_allclose(Z[:, p], wanted, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_training_rows_have_median_zero_and_the_quartiles_of_a_normal_distribution():
+    parts = some_parts(2001)
+    Z = z_scores(parts, fit_calibration(parts), slice(0, 1))
+    assert_allclose(np.median(Z, axis=0), 0, atol=1e-12)
+    assert_allclose(np.diff(np.quantile(Z, [0.25, 0.75], axis=0), axis=0), 1.3489795, rtol=1e-6)
+
+
+def test_units_of_the_parts_do_not_matter():
+    parts, new = some_parts(), some_parts(50, seed=1)
+    factors = 10.0 ** np.random.default_rng(2).uniform(-6, 6, (M, 4))
+    one = z_scores(new, fit_calibration(parts))
+    scaled, far = (RowParts(p.members * factors, 1e5 * p.rarity, 1e-5 * p.magnitude) for p in (parts, new))
+    assert_allclose(z_scores(far, fit_calibration(scaled)), one, rtol=1e-9, atol=1e-9)
+
+
+def test_order_of_training_rows_does_not_matter():
+    parts = some_parts()
+    parts.members[:150, 0, 1] = 0.0  # the lift and the deviation of such a part are sums over rows
+    order = np.random.default_rng(0).permutation(200)
+    for a, b in zip(
+        fit_calibration(parts), fit_calibration(RowParts(*(values[order] for values in parts))), strict=True
+    ):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("k", [0, 7, 4 * M, 4 * M + 1])
+@pytest.mark.parametrize("kind", ["zeros", "constant", "mostly zero", "few", "rounding"])
+def test_parts_that_hardly_vary(kind, k):
+    rng = np.random.default_rng(3)
+    few = rng.random(200) < 0.05
+    values = {
+        "zeros": np.zeros(200),
+        "constant": np.full(200, 3.0),
+        "mostly zero": np.where(rng.random(200) < 0.2, rng.lognormal(size=200), 0.0),
+        "few": np.where(few, 5.0, 2.0),
+        "rounding": 2.0 + 1e-14 * rng.random(200),
+    }[kind]
+    parts = changed(some_parts(), k, values)
+    calibration = fit_calibration(parts)
+    assert (calibration.lift > 0).all()
+    assert (calibration.spread > 0).all()
+    Z = z_scores(parts, calibration)
+    assert np.isfinite(Z).all()
+    z = (np.log(values + calibration.lift[k]) - calibration.center[k]) / calibration.spread[k]
+    if kind in ("zeros", "constant", "rounding"):
+        assert np.abs(z).max() < 1e-9
+    else:
+        assert z.max() > 1
+        assert np.median(z) == 0
+    # A value never seen is odder than those seen, by a finite amount.
+    far = z_scores(changed(parts, k, 1e9), calibration)
+    p = k % 4 if k < 4 * M else 4 + k - 4 * M
+    assert np.isfinite(far).all()
+    assert (far[:, p] > Z[:, p]).all()
+
+
+def test_no_rows():
+    assert z_scores(RowParts(*(a[:0] for a in some_parts())), fit_calibration(some_parts())).shape == (0, 6)
+
+
+def test_a_row_does_not_depend_on_those_around_it():
+    parts = some_parts(30_000)  # enough for chunks
+    calibration = fit_calibration(parts)
+    Z = z_scores(parts, calibration)
+    for rows in (slice(0, 1), slice(17, 900), slice(29_999, None)):
+        assert_array_equal(z_scores(RowParts(*(np.ascontiguousarray(a[rows]) for a in parts)), calibration), Z[rows])
+
+
+# Weights
+
+
+def correlated(N=500, noisy=None, seed=0):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(N, 1)) + 0.5 * rng.normal(size=(N, 6)) * np.arange(1, 7) / 3
+    if noisy is not None:
+        Z[:, PARTS.index(noisy)] = rng.normal(size=N)
+    return Z
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 3.0])
+def test_weights_against_correlations(power):
+    Z = correlated()
+    weights = agreement_weights(Z, power)
+    assert_allclose(weights[IN_JOIN], reference.agreement(Z[:, IN_JOIN], power), rtol=1e-10)
+    assert_allclose(weights.sum(), 1, rtol=1e-12)
+    assert weights[PARTS.index("residual")] == 0
+    if power == 0:
+        assert_allclose(weights[IN_JOIN], 0.2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_a_part_that_is_noise_weighs_little(name):
+    weights = dict(zip(PARTS, agreement_weights(correlated(noisy=name), 3.0), strict=True))
+    others = [weights[other] for other in JOINED if other != name]
+    assert weights[name] < 0.01 * min(others)
+
+
+def test_a_part_that_is_reversed_weighs_no_less_than_the_least():
+    Z = correlated()
+    Z[:, 0] *= -1
+    weights = agreement_weights(Z, 3.0)
+    assert 0 < weights[0] < 1e-3
+    assert np.isfinite(np.log(weights[0]))
+
+
+def test_residual_and_units_do_not_change_the_weights():
+    Z = correlated()
+    wanted = agreement_weights(Z, 3.0)
+    Z[:, PARTS.index("residual")] = 7.0
+    assert_allclose(agreement_weights(3.0 * Z - 8.0, 3.0), wanted, rtol=1e-9)
+
+
+def test_parts_that_do_not_vary():
+    Z = correlated()
+    Z[:, PARTS.index("histogram")] = 0.0
+    weights = agreement_weights(Z, 3.0)
+    assert_allclose(weights.sum(), 1, rtol=1e-12)
+    assert weights[PARTS.index("histogram")] < 1e-3
+    assert_allclose(agreement_weights(np.zeros((9, 6)), 3.0)[IN_JOIN], 0.2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("power", [300.0, 1e6])
+def test_any_power_leaves_weights(power):
+    for Z in (correlated(), np.zeros((9, 6)), np.random.default_rng(0).normal(size=(500, 6))):
+        weights = agreement_weights(Z, power)
+        assert_allclose(weights.sum(), 1, rtol=1e-12)
+
+
+# Joining
+
+
+def test_join_against_numpy():
+    Z = 3 * np.random.default_rng(0).normal(size=(100, 6))
+    weights = agreement_weights(correlated(), 3.0)
+    assert_allclose(join(Z, weights), reference.log_mean_exp(Z, weights), rtol=1e-11, atol=1e-12)
+    assert_allclose(join(Z + 5.0, weights), join(Z, weights) + 5.0, rtol=1e-12)
+
+
+def test_join_lies_between_mean_and_largest():
+    Z = 3 * np.random.default_rng(0).normal(size=(300, 6))
+    weights = agreement_weights(correlated(), 3.0)
+    joined = join(Z, weights)
+    assert (joined >= Z @ weights).all()
+    assert (joined <= Z[:, IN_JOIN].max(axis=1)).all()
+    assert_allclose(join(np.full((1, 6), 1.7), weights), 1.7, rtol=1e-12)
+
+
+def test_join_grows_with_every_part_but_the_residual():
+    Z = np.random.default_rng(0).normal(size=(50, 6))
+    weights = agreement_weights(correlated(), 3.0)
+    for p, name in enumerate(PARTS):
+        more = Z.copy()
+        more[:, p] += 0.5
+        if name == "residual":
+            assert_array_equal(join(more, weights), join(Z, weights))
+        else:
+            assert (join(more, weights) > join(Z, weights)).all()
+
+
+def test_join_of_huge_numbers():
+    weights = agreement_weights(correlated(), 3.0)
+    Z = np.array([[1e9] * 6, [-1e9] * 6, [-1e9, 0, 0, 1e300, 0, 0], [1e9, 0, 0, 0, 0, 0.0]])
+    joined = join(Z, weights)
+    assert_allclose(joined[:2], [1e9, -1e9], rtol=1e-12)
+    assert -1 < joined[2] < 0
+    assert_allclose(joined[3], 1e9, rtol=1e-8)

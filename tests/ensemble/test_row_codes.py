@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ensembles import TABLES, duplicates, random_member, wide
+from oddatom import OddAtomDetector
+from oddatom.ensemble import codes as codes_module
+from oddatom.ensemble.codes import row_codes
+from oddatom.ensemble.parts import MEMBER_PARTS, pack
+
+MORE_TABLES = {**TABLES, "duplicates": duplicates, "wide": wide}
+
+
+@pytest.mark.parametrize("table", MORE_TABLES)
+def test_codes_leave_the_residuals_that_scores_are_made_of(table):
+    X = MORE_TABLES[table]()
+    ensemble = OddAtomDetector(random_state=0).fit(X).ensemble_
+    codes = row_codes(X, ensemble)
+    Y, members = ensemble.scaling.apply(X), np.arange(codes.atom.shape[1])
+    centroids = ensemble.packed.centroids[members, codes.centroid]
+    atoms = ensemble.packed.atoms[members, codes.atom]
+    left = Y[:, None] - centroids - codes.gain[..., None] * atoms
+    expected = ensemble.parts(X).members[:, :, MEMBER_PARTS.index("residual")]
+    assert_allclose((left**2).sum(axis=2), expected, atol=1e-9 * max(expected.max(), 1.0))
+
+
+def test_each_choice_is_the_best():
+    X = np.random.default_rng(0).normal(size=(50, 5))
+    ensemble = OddAtomDetector(random_state=0).fit(X).ensemble_
+    members = [random_member(np.random.default_rng(seed), 5, K=3 + seed, n=2 + seed) for seed in range(3)]
+    ensemble = ensemble._replace(packed=pack(members))
+    codes, Y = row_codes(X, ensemble), ensemble.scaling.apply(X)
+    for j in range(50):
+        for b, member in enumerate(members):
+            k = ((Y[j] - member.centroids) ** 2).sum(axis=1).argmin()
+            gains = member.atoms @ (Y[j] - member.centroids[k])
+            i = np.abs(gains).argmax()
+            assert (codes.centroid[j, b], codes.atom[j, b]) == (k, i)
+            assert codes.gain[j, b] == pytest.approx(gains[i])
+
+
+def test_chunks_do_not_matter(monkeypatch):
+    X = TABLES["mixture"]()
+    ensemble = OddAtomDetector(random_state=0).fit(X).ensemble_
+    whole = row_codes(X, ensemble)
+    monkeypatch.setattr(codes_module, "CHUNK_ROWS", 7)
+    pieces = row_codes(X, ensemble)
+    assert_array_equal(pieces.centroid, whole.centroid)
+    assert_array_equal(pieces.atom, whole.atom)
+    assert_allclose(pieces.gain, whole.gain, rtol=1e-12)
