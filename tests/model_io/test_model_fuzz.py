@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import oddatom
 from model_files import NEW, answers, pack, quietly, rows_of, unpack
 from oddatom import ModelFileError
+from oddatom.table import TableEncoder
 
 GOLDEN = {path.stem: path for path in sorted((Path(__file__).parent / "golden").glob("*.oddatom"))}
 PARTS = {kind: unpack(path) for kind, path in GOLDEN.items()}
@@ -42,7 +43,9 @@ def loads_or_refuses(path, content):
     if message:
         assert "\n" not in message
         return False
-    rows = MIXED if hasattr(model, "steps") and len(model.steps) > 1 else ROWS
+    first = model.steps[0][1] if hasattr(model, "steps") else model
+    encodes = isinstance(first, TableEncoder)
+    rows = MIXED if encodes else np.resize(ROWS, (len(ROWS), first.n_features_in_))
     answers(model, rows)
     if hasattr(model, "set_threshold"):
         quietly(model.set_threshold(0.2).predict, rows)
