@@ -313,7 +313,7 @@ def asinh_columns(train, X):
         low, center, high = np.quantile(x, [0.05, 0.5, 0.95])
         spread = high - low
         if high == low and x.min() < x.max():
-            spread = 3 * np.median([abs(u - center) for u in x if u != center])
+            spread = 8 * np.median([abs(u - center) for u in x if u != center])
         if x.min() == x.max():
             center, spread = x[0], abs(x[0]) / 10 or 1.0
         columns.append(np.arcsinh(4 * (new - center) / spread) / 4)

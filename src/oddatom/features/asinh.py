@@ -9,7 +9,7 @@ import numpy as np
 BEND = 4.0  # below |z| = 1/4 the scaling is nearly linear, above it a logarithm
 TOP = 1e150  # |z| above it is cut: asinh makes 87 of it, and squares stay finite
 FARTHEST = 1e6  # |z| above it is as far as can be where numbers are stretched
-RARE = 3.0  # spread of a column that is mostly one value, in units of the usual deviation from it
+RARE = 8.0  # spread of a column that is mostly one value, in units of the usual deviation from it
 CONSTANT = 0.1  # spread of a constant column, in units of its value
 BOTTOM = 1e-16  # |z| below it is rounding and taken for 0, so that squares do not vanish
 
@@ -51,7 +51,7 @@ def stretch(Y: np.ndarray) -> np.ndarray:
 def fit_asinh(X: np.ndarray) -> AsinhScaling:
     """Fit to the rows of X: median and the range of the middle nine tenths.
 
-    Where that range is 0 the spread is three times the median deviation of the rows that deviate: that of a rare value
+    Where that range is 0 the spread is eight times the median deviation of the rows that deviate: that of a rare value
     such as "is missing" must not outweigh everything else.
     A constant column has a tenth of its value for a spread, or 1 where that is 0: training rows are 0 there, and a new
     row with another value is far away.
