@@ -7,11 +7,17 @@ import sys
 import time
 import unicodedata
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import IO, Any, TypeVar
 
 Item = TypeVar("Item")
-_STYLES = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "green": "32"}
+_STYLES = {"bold": "1", "red": "31", "yellow": "33"}
 _BAR_EVERY = 0.1  # seconds between two pictures of a progress bar
+_CLEAR = "\r\x1b[K"
+
+
+class WrongUse(ValueError):
+    """Words that do not go together, whatever the files hold."""
 
 
 def printable(text: Any, width: int | None = None) -> str:
@@ -19,16 +25,9 @@ def printable(text: Any, width: int | None = None) -> str:
 
     A cell must not move the cursor, change colours or hide what follows.
     """
-    out = []
-    for char in str(text):
-        if char == "\t":
-            out.append(" ")
-        elif unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
-            out.append(f"\\x{ord(char):02x}" if ord(char) < 256 else f"\\u{ord(char):04x}")
-        else:
-            out.append(char)
-    shown = "".join(out)
-    return shown if width is None or len(shown) <= width else shown[: max(width - 1, 0)] + "…"
+    shown = str(text) if width is None else str(text)[: width + 1]
+    shown = shown if shown.isprintable() else "".join(map(_shown, shown))
+    return shown if width is None or len(shown) <= width else shown[: width - 1] + "…"
 
 
 class Console:
@@ -45,6 +44,12 @@ class Console:
         self.quiet = quiet
         self.out = sys.stdout if out is None else out
         self.err = sys.stderr if err is None else err
+        self._drawing = not quiet and _is_terminal(self.err)
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether standard output is a terminal."""
+        return _is_terminal(self.out)
 
     def style(self, text: str, name: str, stream: IO[str] | None = None) -> str:
         """Return text in a style where the stream is a terminal that wants colour."""
@@ -55,20 +60,28 @@ class Console:
 
     def say(self, text: str = "") -> None:
         """Write a message to standard error."""
-        if not self.quiet:
-            print(text, file=self.err, flush=True)
+        self._tell(printable(text))
 
     def warn(self, text: str) -> None:
         """Write a warning to standard error."""
-        self.say(f"{self.style('warning:', 'yellow', self.err)} {text}")
+        self._tell(f"{self.style('warning:', 'yellow', self.err)} {printable(text)}")
 
     def error(self, text: str) -> None:
         """Write an error to standard error, in one line, quiet or not."""
         print(f"{self.style('oddatom:', 'red', self.err)} {printable(text)}", file=self.err, flush=True)
 
     def show(self, text: str = "") -> None:
-        """Write a line of the answer to standard output."""
+        """Write a line of the answer to standard output, as it is."""
         print(text, file=self.out)
+
+    @contextmanager
+    def status(self, text: str) -> Iterator[None]:
+        """Show on a terminal what takes a while, while it does."""
+        self._draw(text)
+        try:
+            yield
+        finally:
+            self._draw("")
 
     def progress(self, items: Iterable[Item], what: str, sizes: Any = None, total: int | None = None) -> Iterator[Item]:
         """Yield the items; on a terminal, draw how far they are.
@@ -83,21 +96,26 @@ class Console:
         total : int, optional
             How much there is in all, where that is known.
         """
-        drawing = not self.quiet and _is_terminal(self.err)
         done, drawn, start = 0, 0.0, time.monotonic()
         try:
             for item in items:
                 yield item
                 done += 1 if sizes is None else sizes(item)
                 now = time.monotonic()
-                if drawing and now - drawn >= _BAR_EVERY:
+                if now - drawn >= _BAR_EVERY:
                     drawn = now
-                    self.err.write("\r\x1b[K" + _bar(done, total, what, now - start))
-                    self.err.flush()
+                    self._draw(_bar(done, total, what, now - start))
         finally:
-            if drawing:
-                self.err.write("\r\x1b[K")
-                self.err.flush()
+            self._draw("")
+
+    def _tell(self, text: str) -> None:
+        if not self.quiet:
+            print(f"{_CLEAR if self._drawing else ''}{text}", file=self.err, flush=True)
+
+    def _draw(self, text: str) -> None:
+        if self._drawing:
+            self.err.write(_CLEAR + text)
+            self.err.flush()
 
 
 def _is_terminal(stream: IO[str]) -> bool:
@@ -107,8 +125,16 @@ def _is_terminal(stream: IO[str]) -> bool:
         return False
 
 
+def _shown(char: str) -> str:
+    if char == "\t":
+        return " "
+    if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+        return char
+    return f"\\x{ord(char):02x}" if ord(char) < 256 else f"\\u{ord(char):04x}"
+
+
 def _bar(done: int, total: int | None, what: str, seconds: float) -> str:
-    rate = f"{done / seconds:,.0f} {what}/s" if seconds > 0 else ""
+    rate = f"{done / seconds:,.0f}/s" if seconds > 0 else ""
     if not total:
         return f"{done:,} {what}  {rate}"
     filled = min(int(24 * done / total), 24)

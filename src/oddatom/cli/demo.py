@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +21,10 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     table = folder / "wine.csv"
     _write(table)
-    console.say(
-        f"{table}: 178 wines from three growers, with some cells lost and three wines corrupted (rows 18, 75, 133)"
-    )
-    console.say(f"oddatom detect {table} --model {folder / 'wine.oddatom'}")
-    console.say("The very first run compiles the kernels, about half a minute; later ones do not.")
+    words = ["detect", str(table), "--id", "bottle", "--model", str(folder / "wine.oddatom")]
+    console.say(f"{table}: 178 wines of three growers; some cells lost, and rows 18, 75 and 133 corrupted")
+    console.say(f"oddatom {shlex.join(words)}")
     console.say()
-    words = ["detect", str(table), "--model", str(folder / "wine.oddatom"), "--id", "bottle"]
     words += [f"--{name}" for name in ("json", "quiet") if getattr(options, name)]
     words += ["--threads", str(options.threads)] if options.threads else []
     detect = make_parser().parse_args(words)
@@ -43,7 +41,7 @@ def _write(path: Path) -> None:
     X = wine.data.copy()
     X[17, 0] /= 10  # a decimal point in the wrong place
     X[74, 12] *= 10
-    X[132, 9] = 0.0
+    X[132, 9] *= 10
     columns = {"bottle": [f"B-{k:04d}" for k in rng.permutation(len(X)) + 1]}
     for name, values in zip(wine.feature_names, X.T, strict=True):
         lost = rng.uniform(size=len(X)) < 0.01

@@ -8,13 +8,15 @@ from oddatom import save
 from oddatom.cli.console import Console
 from oddatom.cli.learning import fit_pipeline
 from oddatom.cli.listing import show_json
-from oddatom.cli.tables import open_source, told
+from oddatom.cli.tables import check_places, open_source, read_whole, told
 
 
 def run(options: argparse.Namespace, console: Console) -> bool:
     """Return False: fitting finds nothing."""
     with told(console):
-        pipeline, X = fit_pipeline(options, open_source(options).read(), console)
+        source = open_source(options)
+        check_places(options.model)
+        pipeline, X = fit_pipeline(options, read_whole(source, console), console)
         save(pipeline, options.model)
     if options.json:
         show_json(console, {"table": options.table, "rows": len(X), "model": options.model})

@@ -6,17 +6,21 @@ import argparse
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector
-from oddatom.cli.console import Console, printable
+from oddatom.cli.console import Console
+from oddatom.cli.listing import say_columns
 from oddatom.decisions import benjamini_hochberg
 from oddatom.report.contributions import by_source, oddity_shares
 from oddatom.table import make_detector
 
 NAMED = {"dl": DLOCSVM, "dpl": DPLOCSVM, "kdl": KDLOCSVM, "kdpl": KDPLOCSVM}
 FOLDS = 5  # of the paper's detectors, for p-values
-CHUNK_ROWS = 65_536
-SHOWN_COLUMNS, SHOWN_SHARE = 3, 0.05  # columns named per row, and the least share of its oddity that counts
+CHUNK_NUMBERS = 2**20  # in the rows that are explained at once: that takes a dozen arrays of this size
+USUAL_ROWS = 2_000  # that rows are compared with, where an explanation needs that
+SHOWN_COLUMNS, SHOWN_PERCENT = 3, 5  # columns named per row, and the least share of its oddity that counts
 
 
 def make_pipeline(options: argparse.Namespace) -> Any:
@@ -29,17 +33,19 @@ def make_pipeline(options: argparse.Namespace) -> Any:
     return make_detector(detector, columns=options.columns, ignore=options.ignore, id=options.id)
 
 
-def fit_pipeline(options: argparse.Namespace, table: Any, console: Console) -> tuple[Any, np.ndarray]:
+def fit_pipeline(options: argparse.Namespace, table: pa.Table, console: Console) -> tuple[Any, np.ndarray]:
     """Fit to a table, say what was made of each column; return the pipeline and the encoded rows."""
     pipeline = make_pipeline(options)
     encoder, detector = pipeline["table"], pipeline["detector"]
+    if table.num_rows < 2:
+        raise ValueError("the table has one row: there is nothing to compare it with. Pass at least two.")
+    if table.num_rows < 2 * FOLDS and options.detector != "oddatom":
+        detector.set_params(calibration=None)
     X = encoder.fit_transform(table)
     console.say(f"{X.shape[0]:,} rows, {len(encoder.columns_)} columns:")
-    for line in encoder.describe():
-        console.say(f"  {printable(line, 160)}")
-    if X.shape[0] < 2:
-        raise ValueError("the table has one row: there is nothing to compare it with. Pass at least two.")
-    detector.fit(X)
+    say_columns(console, encoder.columns_)
+    with console.status("fitting; the very first run compiles for about half a minute"):
+        detector.fit(X)
     return pipeline, X
 
 
@@ -60,18 +66,23 @@ class Results(NamedTuple):
         """Rows from the oddest on."""
         return np.argsort(self.scores, kind="stable")
 
+    def columns(self, rows: Any = slice(None)) -> dict[str, Any]:
+        """Return columns for a table, of some rows."""
+        p_values = pa.nulls(self.scores[rows].size, pa.float64()) if self.p_values is None else self.p_values[rows]
+        return {"score": self.scores[rows], "p_value": p_values, "is_anomaly": self.flagged[rows]}
+
 
 def results(detector: Any, X: np.ndarray) -> Results:
     """Score encoded rows. With threshold ("fdr", q) they are judged together."""
     scores = detector.score_samples(X)
     p_values = detector.p_values(X) if getattr(detector, "conformal_", None) is not None else None
-    if detector.threshold_.kind == "fdr":
+    if detector.threshold_.kind == "fdr" and p_values is not None:
         return Results(scores, p_values, benjamini_hochberg(p_values, detector.threshold_.level))
     return Results(scores, p_values, scores < detector.offset_)
 
 
-def column_shares(pipeline: Any, X: np.ndarray, usual: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return the columns of the table and the share that each has in the oddity of every row.
+def column_shares(pipeline: Any, X: np.ndarray, usual: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, str]:
+    """Return the columns of the table, the share that each has in the oddity of every row, and how to read it.
 
     Parameters
     ----------
@@ -81,27 +92,32 @@ def column_shares(pipeline: Any, X: np.ndarray, usual: np.ndarray) -> tuple[tupl
     usual : (n, m)
         Encoded rows to compare with, where an explanation needs that.
     """
-    shares, _ = oddity_shares(pipeline["detector"], X, usual)
+    shares, note = oddity_shares(pipeline["detector"], X, usual)
     sources = pipeline["table"].source_
-    return by_source(np.zeros((X.shape[0], len(sources))) if shares is None else shares, sources)
+    return *by_source(np.zeros((X.shape[0], len(sources))) if shares is None else shares, sources), note
 
 
-def top_features(pipeline: Any, X: np.ndarray) -> list[str]:
+def top_features(pipeline: Any, X: np.ndarray, usual: np.ndarray, console: Console) -> pa.ChunkedArray:
     """Return for every encoded row the columns that make it odd: "age 61 %, height 20 %"."""
-    out: list[str] = []
-    for start in range(0, X.shape[0], CHUNK_ROWS):
-        columns, shares = column_shares(pipeline, X[start : start + CHUNK_ROWS], X[:CHUNK_ROWS])
-        out += in_words(columns, shares)
-    return out
+    size = max(CHUNK_NUMBERS // X.shape[1], 1)
+    chunks = [X[start : start + size] for start in range(0, X.shape[0], size)]
+    out = []
+    for chunk in console.progress(chunks, "rows explained", sizes=len, total=X.shape[0]):
+        columns, shares, _ = column_shares(pipeline, chunk, usual[:USUAL_ROWS])
+        out.append(in_words(columns, shares))
+    return pa.chunked_array(out, pa.string())
 
 
-def in_words(columns: tuple[str, ...], shares: np.ndarray) -> list[str]:
-    """Name the columns with the largest shares of each row."""
-    n = min(SHOWN_COLUMNS, len(columns))
-    first = np.argsort(-shares, axis=1, kind="stable")[:, :n]
-    percent = np.rint(100 * np.take_along_axis(shares, first, axis=1)).astype(int)
-    least = round(100 * SHOWN_SHARE)
-    return [
-        ", ".join(f"{columns[f]} {p} %" for f, p in zip(row, percents, strict=True) if p >= least)
-        for row, percents in zip(first.tolist(), percent.tolist(), strict=True)
-    ]
+def in_words(columns: tuple[str, ...], shares: np.ndarray) -> pa.Array:
+    """Name the columns with the largest shares of each row; the first of those that tie."""
+    left, rows = shares.copy(), np.arange(shares.shape[0])
+    parts = []
+    for k in range(min(SHOWN_COLUMNS, len(columns))):
+        first = left.argmax(axis=1)
+        percent = np.rint(100 * left[rows, first]).astype(int)
+        left[rows, first] = -1.0
+        used, where = np.unique(first * 101 + percent, return_inverse=True)
+        comma = ", " if k else ""
+        named = [f"{comma}{columns[c // 101]} {c % 101} %" if c % 101 >= SHOWN_PERCENT else "" for c in used.tolist()]
+        parts.append(pa.array(named).take(pa.array(where)))
+    return pc.binary_join_element_wise(*parts, "")

@@ -1,8 +1,9 @@
-"""The list of the oddest rows, for people and for programs."""
+"""What a command says of columns and rows, for people and for programs."""
 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,22 @@ import numpy as np
 from oddatom.cli.console import Console, printable
 
 LISTED = 10
+COLUMN_LINES = 30  # in a table of more columns, those that are treated alike share a line
+
+
+def say_columns(console: Console, decisions: list[Any]) -> None:
+    """Say what was made of every column."""
+    if len(decisions) <= COLUMN_LINES:
+        lines = [decision.line() for decision in decisions]
+    else:
+        alike: dict[str, list[str]] = {}
+        for decision in decisions:
+            alike.setdefault(decision.line().removeprefix(decision.name), []).append(decision.name)
+        lines = [_some(names) + what for what, names in alike.items()]
+    for line in lines[: 2 * COLUMN_LINES]:
+        console.say(f"  {printable(line, 160)}")
+    if len(lines) > 2 * COLUMN_LINES:
+        console.say(f"  and {len(lines) - 2 * COLUMN_LINES:,} more; the report has all of them")
 
 
 def show_rows(console: Console, order: np.ndarray, found: Any, features: list[str]) -> None:
@@ -25,12 +42,13 @@ def show_rows(console: Console, order: np.ndarray, found: Any, features: list[st
     features : n texts
         What makes these rows odd.
     """
-    width = max(len("row"), len(f"{int(order.max()) + 1:,}")) if order.size else 3
-    console.show(console.style(f"rank  {'row':>{width}}     score   p-value           what makes it odd", "bold"))
+    width = max(len("row"), len(f"{int(order.max()) + 1:,}"))
+    why_odd = "what makes it odd" if any(features) else ""
+    console.show(console.style(f"rank  {'row':>{width}}      score   p-value           {why_odd}".rstrip(), "bold"))
     for k, (row, why) in enumerate(zip(order, features, strict=True), 1):
         p = "" if found.p_values is None else f"{found.p_values[row]:.2g}"
         verdict = console.style("anomaly", "red") if found.flagged[row] else "       "
-        line = f"{k:4d}  {int(row) + 1:>{width},}  {found.scores[row]:8.3g}  {p:>8}  {verdict} {printable(why, 100)}"
+        line = f"{k:4d}  {int(row) + 1:>{width},}  {found.scores[row]:#9.3g}  {p:>8}  {verdict} {printable(why, 100)}"
         console.show(line.rstrip())
 
 
@@ -50,5 +68,18 @@ def row_records(order: np.ndarray, found: Any, features: list[str]) -> list[dict
 
 
 def show_json(console: Console, value: Any) -> None:
-    """Print JSON, one object, ASCII so that every terminal and program takes it."""
-    console.show(json.dumps(value, indent=2))
+    """Print JSON, ASCII so that every terminal and program takes it; what is not finite is null."""
+    console.show(json.dumps(_finite(value), indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _some(names: list[str], most: int = 6) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most + 1 else ""
+    return ", ".join(names[:most] if more else names) + more

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 
-from oddatom.cli.console import Console
+from oddatom.cli.console import Console, WrongUse
 from oddatom.cli.parser import make_parser
 
 OK, FAILED, WRONG_USE, FOUND_ANOMALIES, INTERRUPTED = 0, 1, 2, 3, 130
+_OPTIONS = {"random_state": "seed", "n_jobs": "threads"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,40 +24,59 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, default=None
         Words after the program's name. None means those it was started with.
     """
-    parser = make_parser()
-    options = parser.parse_args(arguments)
-    console = Console(quiet=getattr(options, "quiet", False))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what a terminal cannot show is no reason to stop
+    console = Console()
     try:
+        options = make_parser().parse_args(arguments)
+        console = Console(quiet=getattr(options, "quiet", False))
         found = options.run(options, console)
-        console.out.flush()
-    except BrokenPipeError:
-        # Whoever read standard output has had enough; Python would complain once more when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if console.out is not None:
+            console.out.flush()
+    except SystemExit as stop:  # argparse has said why
+        return int(stop.code or OK)
+    except BrokenPipeError:  # whoever read standard output has had enough
+        _drop_output()
         return FAILED
     except KeyboardInterrupt:
-        console.error("interrupted; nothing was written")
+        console.error("interrupted; no file is half written.")
         return INTERRUPTED
-    except (ValueError, ImportError, FileNotFoundError, MemoryError) as error:
+    except WrongUse as error:
         console.error(_one_line(error))
-        return FAILED
-    except OSError as error:
-        console.error(_os_line(error))
+        return WRONG_USE
+    except (ValueError, ImportError, MemoryError, OSError) as error:
+        console.error(_one_line(error))
+        _drop_output()
         return FAILED
     return FOUND_ANOMALIES if found and getattr(options, "fail_on_anomaly", False) else OK
 
 
 def _one_line(error: BaseException) -> str:
     if isinstance(error, MemoryError):
-        return "out of memory: use fewer columns, or `oddatom score`, which reads the table piece by piece"
-    if isinstance(error, FileNotFoundError) and error.filename is not None:
-        return f"no such file: {error.filename}"
-    return " ".join(str(error).split()) or type(error).__name__
+        return "out of memory: use fewer columns, or `oddatom score`, which reads the table piece by piece."
+    if isinstance(error, OSError) and error.strerror is not None:
+        where = f": {error.filename}" if error.filename else ""
+        if error.errno == errno.ENOSPC:
+            return f"the disk is full{where}. No file is half written; free some room or choose another place."
+        return f"{error.strerror}{where}. Check the place and its permissions."
+    return _as_options(" ".join(str(error).split()) or type(error).__name__)
 
 
-def _os_line(error: OSError) -> str:
-    where = f": {error.filename}" if error.filename else ""
-    if error.errno == errno.ENOSPC:
-        return f"the disk is full{where}; nothing was written. Free some room or choose another place with --output."
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"not allowed to read or write{where}. Choose another place with --output."
-    return f"{error.strerror or error}{where}"
+def _as_options(text: str) -> str:
+    """Return an error of the library with options in place of parameters: --encoding latin-1, --seed."""
+    text = re.sub(r"^The '(\w+)' parameter of \w+", lambda found: f"--{_OPTIONS.get(found[1], found[1])}", text)
+    text = re.sub(r"\b(encoding|format)='([\w-]+)'", r"--\1 \2", text)
+    text = text.replace("TableEncoder", "the model")
+    return re.sub(r"(pass |pass its |or |in )'(format|delimiter|encoding|columns)'", r"\1--\2", text)
+
+
+def _drop_output() -> None:
+    """Drop what standard output could not take: Python would try, and complain, once more at its end."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError):
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except (OSError, ValueError, AttributeError):
+            return

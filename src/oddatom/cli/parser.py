@@ -3,53 +3,67 @@
 from __future__ import annotations
 
 import argparse
+import csv
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from oddatom import __version__
 from oddatom.cli.completion import SHELLS
+from oddatom.cli.console import printable
 
 DETECTORS = ("oddatom", "dl", "dpl", "kdl", "kdpl")
 FORMATS = ("csv", "tsv", "parquet", "arrow")
 _EXAMPLES = """\
 examples:
-  oddatom detect data.csv                      rank, explain, report
-  oddatom detect data.csv --top 20 -o -        the twenty oddest rows to standard output
-  oddatom fit data.csv -m model.oddatom        keep a model
-  oddatom score model.oddatom new.parquet      score new rows, piece by piece
+  oddatom detect data.csv                    rank, explain, report
+  oddatom detect data.csv --top 20 -o -      the twenty oddest rows alone
+  oddatom fit data.csv -m model.oddatom      keep a model
+  oddatom score model.oddatom new.parquet    score new rows, piece by piece
   oddatom explain model.oddatom new.csv --row 17
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, printable(f"{self.prog}: {message.rstrip('.')}. See {self.prog} --help.") + "\n")
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="oddatom",
+        usage="oddatom COMMAND …   (oddatom COMMAND --help says more)",
         description="Find anomalies in tables nobody has labelled.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=14),
+        add_help=False,
+        allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"oddatom {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
+    parser.add_argument("--version", action="version", version=f"oddatom {__version__}", help=argparse.SUPPRESS)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, prog="oddatom")
 
-    detect = _command(commands, "detect", "find the odd rows of a table and say what makes them odd")
+    detect = _command(commands, "detect DATA", "find the odd rows of a table and say what makes them odd")
     _table(detect)
     _learning(detect)
     _output(detect, "where to write the rows (default: DATA.anomalies.csv; - is standard output)")
     detect.add_argument("--top", type=_whole, metavar="K", help="write only the K oddest rows, oddest first")
-    detect.add_argument("--report", metavar="FILE", help="where to write the report (default: DATA.report.html)")
+    detect.add_argument("--report", type=_file, metavar="FILE", help="of the report (default: DATA.report.html)")
     detect.add_argument("--no-report", action="store_true", help="write no report")
-    detect.add_argument("-m", "--model", metavar="FILE", help="keep the model, too")
+    _ids(detect)
+    detect.add_argument("-m", "--model", type=_file, metavar="FILE", help="keep the model, too")
     _alarm(detect)
     _talk(detect)
 
-    fit = _command(commands, "fit", "learn a model from a table and keep it")
+    fit = _command(commands, "fit DATA -m FILE", "learn a model from a table and keep it")
     _table(fit)
-    fit.add_argument("-m", "--model", metavar="FILE", required=True, help="where to write the model")
+    fit.add_argument("-m", "--model", type=_file, metavar="FILE", required=True, help="where to write the model")
     _learning(fit)
     _talk(fit)
 
-    score = _command(commands, "score", "score the rows of a table, piece by piece, in constant memory")
+    score = _command(commands, "score MODEL DATA", "score the rows of a table, piece by piece, in constant memory")
     _model(score)
     _table(score)
     _output(score, "where to write the rows (default: DATA.scores.csv; - is standard output)")
@@ -59,7 +73,7 @@ def make_parser() -> argparse.ArgumentParser:
     _alarm(score)
     _talk(score)
 
-    explain = _command(commands, "explain", "say what makes rows odd")
+    explain = _command(commands, "explain MODEL DATA", "say what makes rows odd")
     _model(explain)
     _table(explain)
     which = explain.add_mutually_exclusive_group()
@@ -67,14 +81,14 @@ def make_parser() -> argparse.ArgumentParser:
     which.add_argument("--top", type=_whole, default=10, metavar="K", help="the K oddest rows (default: 10)")
     _talk(explain)
 
-    report = _command(commands, "report", "write the report of a table under a kept model")
+    report = _command(commands, "report MODEL DATA", "write the report of a table under a kept model")
     _model(report)
     _table(report)
-    report.add_argument("-o", "--output", metavar="FILE", help="where (default: DATA.report.html)")
-    report.add_argument("--show-ids", action="store_true", help="show id and ignored columns in the report")
+    report.add_argument("-o", "--output", type=_file, metavar="FILE", help="where (default: DATA.report.html)")
+    _ids(report)
     _talk(report)
 
-    inspect = _command(commands, "inspect", "say what a model file holds")
+    inspect = _command(commands, "inspect MODEL", "say what a model file holds")
     _model(inspect)
     inspect.add_argument("--json", action="store_true", help="as JSON")
 
@@ -82,13 +96,21 @@ def make_parser() -> argparse.ArgumentParser:
     demo.add_argument("-o", "--output", metavar="FOLDER", default="oddatom-demo", help="where (default: oddatom-demo)")
     _talk(demo)
 
-    completion = _command(commands, "completion", "print what makes a shell complete commands and options")
-    completion.add_argument("shell", choices=SHELLS)
+    completion = _command(commands, "completion SHELL", "print what makes a shell complete words")
+    completion.add_argument("shell", metavar="SHELL", choices=SHELLS, help="bash, zsh or fish")
     return parser
 
 
-def _command(commands: Any, name: str, what: str) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
+def _command(commands: Any, usage: str, what: str) -> argparse.ArgumentParser:
+    name = usage.split()[0]
+    parser = commands.add_parser(
+        name,
+        usage=f"oddatom {usage} [options]",
+        help=what,
+        description=f"{what[0].upper()}{what[1:]}.",
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=26),
+        allow_abbrev=False,
+    )
 
     def run(options: argparse.Namespace, console: Any) -> Any:
         return import_module(f"oddatom.cli.{name}").run(options, console)
@@ -101,8 +123,10 @@ def _table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table", metavar="DATA", help="csv, tsv (also .gz), parquet, arrow, feather; - is standard input"
     )
-    parser.add_argument("--format", choices=FORMATS, help="of DATA (default: by its name)")
-    parser.add_argument("--encoding", default="utf-8", help="of csv and tsv (default: utf-8)")
+    parser.add_argument(
+        "--format", choices=FORMATS, metavar="NAME", help="csv, tsv, parquet or arrow (default: by the name of DATA)"
+    )
+    parser.add_argument("--encoding", default="utf-8", metavar="NAME", help="of csv and tsv (default: utf-8)")
     parser.add_argument("--delimiter", metavar="CHAR", help="of csv (default: found in its first rows)")
 
 
@@ -116,10 +140,14 @@ def _learning(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--ignore", type=_names, default=[], metavar="A,B", help="do not use these columns")
     group.add_argument("--id", type=_names, default=[], metavar="A,B", help="columns that name rows; not used")
     group.add_argument(
-        "--detector", choices=DETECTORS, default="oddatom", help="default: oddatom, which needs no tuning"
+        "--detector",
+        choices=DETECTORS,
+        default="oddatom",
+        metavar="NAME",
+        help=f"{', '.join(DETECTORS)} (default: oddatom, which needs no tuning)",
     )
     _threshold(group, "auto")
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the random choices (default: 0)")
+    group.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the random choices (default: 0)")
 
 
 def _threshold(parser: Any, default: str | None = None) -> None:
@@ -137,6 +165,10 @@ def _output(parser: argparse.ArgumentParser, said: str) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help=said)
 
 
+def _ids(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--show-ids", action="store_true", help="show ids and ignored columns in the report")
+
+
 def _alarm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fail-on-anomaly", action="store_true", help="exit with 3 where a row is an anomaly")
 
@@ -148,16 +180,34 @@ def _talk(parser: argparse.ArgumentParser) -> None:
 
 
 def _names(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
+    """Return names from a line of csv: a name with a comma stands in quotes."""
+    try:
+        return next(csv.reader([text]), [])
+    except csv.Error:  # a line break outside quotes
+        return text.split(",")
+
+
+def _file(text: str) -> str:
+    if text in ("", "-"):
+        raise argparse.ArgumentTypeError(f"must be a file. Got {text!r} instead")
+    return text
 
 
 def _whole(text: str) -> int:
+    return _number(text, 1, None, "above 0")
+
+
+def _seed(text: str) -> int:
+    return _number(text, 0, 2**32 - 1, "from 0 to 4294967295")
+
+
+def _number(text: str, least: int, most: int | None, said: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number above 0. Got {text!r} instead.")
+        number = least - 1
+    if number < least or (most is not None and number > most):
+        raise argparse.ArgumentTypeError(f"must be a whole number {said}. Got {text!r} instead")
     return number
 
 
@@ -167,8 +217,14 @@ def _cut(text: str) -> Any:
         return text
     kind, _, level = text.partition("=")
     try:
-        return ("fdr", float(level)) if kind == "fdr" else float(text)
+        number = float(level if kind == "fdr" else text)
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"must be auto, svm, fdr, fdr=0.1 or a share of rows such as 0.02. Got {text!r} instead."
-        ) from None
+        number = -1.0
+    if kind == "fdr" and 0.0 < number < 1.0:
+        return ("fdr", number)
+    if kind != "fdr" and 0.0 < number <= 0.5:
+        return number
+    raise argparse.ArgumentTypeError(
+        "must be auto, svm, a share of rows above 0 and up to 0.5, such as 0.02, or fdr=Q with Q between 0 and 1. "
+        f"Got {text!r} instead"
+    )

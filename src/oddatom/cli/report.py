@@ -8,8 +8,8 @@ from oddatom.cli.console import Console
 from oddatom.cli.learning import results
 from oddatom.cli.listing import show_json
 from oddatom.cli.loading import load_pipeline
-from oddatom.cli.reporting import write_table_report
-from oddatom.cli.tables import beside, open_source, told
+from oddatom.cli.reporting import need_figures, write_table_report
+from oddatom.cli.tables import beside, check_places, open_source, read_whole, told
 
 
 def run(options: argparse.Namespace, console: Console) -> bool:
@@ -17,10 +17,14 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     output = options.output or beside(options.table, ".report.html")
     with told(console) as warnings:
         pipeline = load_pipeline(options)
-        table = open_source(options).read()
+        source = open_source(options)
+        check_places(output)
+        need_figures()
+        table = read_whole(source, console)
         X = pipeline["table"].transform(table)
         found = results(pipeline["detector"], X)
-        write_table_report(output, pipeline, table, X, found, options, warnings)
+        with console.status("writing the report"):
+            write_table_report(output, pipeline, table, X, found, options, warnings)
     n_flagged = int(found.flagged.sum())
     if options.json:
         show_json(console, {"table": options.table, "rows": len(X), "anomalies": n_flagged, "report": output})

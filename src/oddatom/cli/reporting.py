@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from oddatom.cli.learning import Results
 from oddatom.report import gather_content, write_report
 
 
+def need_figures() -> None:
+    """Raise, before any work, where a report could not be drawn."""
+    if find_spec("matplotlib") is None:
+        raise ImportError("a report needs matplotlib: pip install 'oddatom[report]', or pass --no-report to detect.")
+
+
 def write_table_report(
     path: str,
     pipeline: Any,
-    table: Any,
+    table: pa.Table,
     X: np.ndarray,
     found: Results,
     options: argparse.Namespace,
@@ -24,15 +33,8 @@ def write_table_report(
     """Write the report; values of columns that are not used (ids, ignored ones) stay out unless --show-ids is given."""
     encoder = pipeline["table"]
     used = {decision.name for decision in encoder.columns_ if decision.used}
-    shown = [name for name in table.column_names if name in used or getattr(options, "show_ids", False)]
-    model = getattr(options, "model", None) or "model.oddatom"
+    shown = [name for name in table.column_names if name in used or options.show_ids]
     name = "standard input" if options.table == "-" else Path(options.table).name
-    how_to = [
-        ("Keep a model of these rows:", f"oddatom fit {name} -m {model}"),
-        ("Score new rows with it:", f"oddatom score {model} new.csv"),
-        ("Say what makes a row odd:", f"oddatom explain {model} new.csv --row 17"),
-        ("In Python:", f"import oddatom\nmodel = oddatom.load({model!r})\nscores = model.score_samples(frame)"),
-    ]
     content = gather_content(
         pipeline["detector"],
         X,
@@ -46,7 +48,18 @@ def write_table_report(
         row_numbers=np.arange(1, len(X) + 1),
         scores=found.scores,
         p_values=found.p_values,
-        how_to=how_to,
+        how_to=_how_to(options.table, options.model),
         warnings=warnings,
     )
     write_report(path, content)
+
+
+def _how_to(table: str, model: str | None) -> list[tuple[str, str]]:
+    file = model or "model.oddatom"
+    data, kept = shlex.quote(table), shlex.quote(file)
+    return [
+        *([] if model else [("Keep a model of these rows:", f"oddatom fit {data} -m {kept}")]),
+        ("Score new rows with it:", f"oddatom score {kept} new.csv"),
+        ("Say what makes a row odd:", f"oddatom explain {kept} new.csv --row 17"),
+        ("In Python:", f"import oddatom\nmodel = oddatom.load({file!r})\nscores = model.score_samples(frame)"),
+    ]

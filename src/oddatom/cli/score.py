@@ -7,38 +7,46 @@ import argparse
 import numpy as np
 
 from oddatom.cli.console import Console
-from oddatom.cli.learning import results, top_features
+from oddatom.cli.learning import USUAL_ROWS, results, top_features
 from oddatom.cli.listing import show_json
 from oddatom.cli.loading import load_pipeline
-from oddatom.cli.tables import beside, open_source, told, with_results
-from oddatom.table import TableWriter
+from oddatom.cli.tables import (
+    beside,
+    check_places,
+    check_streams,
+    for_output,
+    full_batches,
+    open_source,
+    table_writer,
+    told,
+    with_results,
+)
 
 
 def run(options: argparse.Namespace, console: Console) -> bool:
     """Return whether any row is an anomaly."""
     output = options.output or ("-" if options.table == "-" else beside(options.table, ".scores.csv"))
+    check_streams(options, output)
     n_rows = n_flagged = 0
+    usual: np.ndarray | None = None
     with told(console):
         pipeline = load_pipeline(options)
-        detector = pipeline["detector"]
-        if detector.threshold_.kind == "fdr":
+        batches = full_batches(open_source(options), options.batch)
+        check_places(output)
+        if pipeline["detector"].threshold_.kind == "fdr":
             console.say(f"false discoveries are controlled in every {options.batch:,} rows")
-        source = open_source(options, batch_rows=options.batch)
-        with TableWriter(output) as writer:
-            for batch in console.progress(source, "rows", sizes=lambda batch: batch.num_rows):
+        with table_writer(output) as writer:
+            for batch in console.progress(batches, "rows", sizes=lambda batch: batch.num_rows):
                 X = pipeline["table"].transform(batch)
-                found = results(detector, X)
-                values = {
-                    "score": found.scores,
-                    "p_value": np.full(len(X), np.nan) if found.p_values is None else found.p_values,
-                    "is_anomaly": found.flagged,
-                }
+                found = results(pipeline["detector"], X)
+                values = found.columns()
                 if options.explain:
-                    values["top_features"] = top_features(pipeline, X)
-                writer.write(with_results(batch, values))
+                    usual = X[:USUAL_ROWS].copy() if usual is None else usual
+                    values["top_features"] = top_features(pipeline, X, usual, console)
+                writer.write(for_output(with_results(batch, values), output, console))
                 n_rows += len(X)
                 n_flagged += int(found.flagged.sum())
-    if options.json and output != "-":
+    if options.json:
         show_json(console, {"table": options.table, "rows": n_rows, "anomalies": n_flagged, "output": output})
     console.say(f"{n_flagged:,} of {n_rows:,} rows are anomalies.")
     if output != "-":

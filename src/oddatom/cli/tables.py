@@ -1,70 +1,148 @@
-"""What commands do with tables: open them, name files after them, and put results beside their rows."""
+"""What commands do with tables: open them, read them, name files after them, and put results beside their rows."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import re
+import stat
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from oddatom.cli.console import Console, printable
-from oddatom.table import open_table
+import pyarrow as pa
 
+from oddatom.cli.console import Console, WrongUse, printable
+from oddatom.exceptions import TableError, TableWarning
+from oddatom.table import TableWriter, open_table
+
+BATCH_ROWS = 65_536
 RESULTS = ("score", "p_value", "is_anomaly", "rank", "top_features")
 _TABLES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
 
 
-def open_source(options: argparse.Namespace, **more: Any) -> Any:
+def open_source(options: argparse.Namespace) -> Any:
     """Open the table that the options name."""
-    return open_table(
-        options.table, format=options.format, encoding=options.encoding, delimiter=options.delimiter, **more
-    )
+    return open_table(options.table, format=options.format, encoding=options.encoding, delimiter=options.delimiter)
+
+
+def read_whole(source: Any, console: Console) -> pa.Table:
+    """Read the whole table, and say how far that is."""
+    batches = console.progress(source, "rows read", sizes=lambda batch: batch.num_rows)
+    return pa.Table.from_batches(list(batches), source.schema)
+
+
+def full_batches(source: Iterable[Any], n_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
+    """Yield tables of so many rows, the last of fewer, however a file is cut: with fdr, rows are judged together."""
+    held: list[Any] = []
+    n_held = 0
+    for batch in source:
+        while batch.num_rows:
+            held.append(batch.slice(0, n_rows - n_held))
+            n_held += held[-1].num_rows
+            batch = batch.slice(held[-1].num_rows)
+            if n_held == n_rows:
+                yield pa.Table.from_batches(held)
+                held, n_held = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
 
 
 def beside(table: str, ending: str) -> str:
     """Return a file name beside a table: data.csv.gz and ".report.html" make data.report.html."""
-    if table == "-":
-        return f"stdin{ending}"
-    path = Path(table)
-    name = path.name
-    while Path(name).suffix.lower() in _TABLES:
-        name = Path(name).stem
-    return str(path.with_name(name + ending))
+    folder, name = os.path.split("stdin" if table == "-" else table)
+    while os.path.splitext(name)[1].lower() in _TABLES:
+        name = os.path.splitext(name)[0]
+    return os.path.join(folder, name + ending)
 
 
-def result_names(taken: list[str]) -> dict[str, str]:
-    """Return the names of the result columns, with "oddatom_" before all of them where the table has one of them."""
-    prefix = "" if not set(RESULTS) & set(taken) else "oddatom_"
-    while any(prefix + name in taken for name in RESULTS):
+def check_places(*files: str | None) -> None:
+    """Raise, before any work, where a file cannot be written."""
+    named = [os.path.realpath(file) for file in files if file and file != "-" and not _is_device(file)]
+    if len(set(named)) < len(named):
+        raise WrongUse("two results go to the same file. Give them different names.")
+    for path in named:
+        folder = os.path.dirname(path)
+        if os.path.isdir(path):
+            raise ValueError(f"{path!r} is a folder. Name a file in it.")
+        if not os.path.isdir(folder):
+            raise ValueError(f"there is no folder {folder!r} to write in. Make it, or choose another place.")
+        if not os.access(folder, os.W_OK):
+            raise ValueError(f"the folder {folder!r} may not be written in. Choose another place.")
+
+
+def table_writer(path: str) -> TableWriter:
+    """Return a writer by the file's extension; devices and pipes get csv."""
+    try:
+        return TableWriter(path, format="csv" if _is_device(path) else None)
+    except TableError as error:
+        raise TableError(str(error).replace(" or pass 'format'", "")) from None
+
+
+def check_streams(options: argparse.Namespace, output: str) -> None:
+    """Raise where JSON and rows would both go to standard output."""
+    if options.json and output == "-":
+        raise WrongUse("--json and the rows both go to standard output. Pass -o FILE for the rows, or leave --json.")
+
+
+def with_results(table: pa.Table, results: dict[str, Any]) -> pa.Table:
+    """Return a table with result columns after its own; "oddatom_" is put before their names where one is taken."""
+    prefix = ""
+    while any(prefix + name in table.column_names for name in RESULTS):
         prefix += "oddatom_"
-    return {name: prefix + name for name in RESULTS}
-
-
-def with_results(batch: Any, results: dict[str, Any]) -> Any:
-    """Return a pyarrow table with result columns after its own."""
-    import pyarrow as pa
-
-    table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-    names = result_names(table.column_names)
     for name, values in results.items():
-        table = table.append_column(names[name], pa.array(values))
+        column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, from_pandas=True)
+        table = table.append_column(prefix + name, column)
     return table
+
+
+def for_output(table: pa.Table, output: str, console: Console) -> pa.Table:
+    """Return the table as it is, or with its text escaped where it goes to a terminal."""
+    if output != "-" or not console.on_terminal:
+        return table
+    columns = [
+        column
+        if pa.types.is_primitive(column.type)
+        else pa.array([None if cell is None else printable(cell) for cell in column.to_pylist()], pa.string())
+        for column in table.columns
+    ]
+    return pa.table(columns, names=[printable(name) for name in table.column_names])
 
 
 @contextmanager
 def told(console: Console) -> Iterator[list[str]]:
-    """Say warnings as lines, each once; yield the list of what was said."""
+    """Say warnings as lines, those that differ in numbers alone once; yield the list of what was said."""
     said: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
+    seen = set()
+    again = False
+
+    def tell(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        nonlocal again
+        if issubclass(category, DeprecationWarning | FutureWarning):
+            return
+        text = " ".join(str(message).split())
+        for part in text.rstrip(".").split("; ") if issubclass(category, TableWarning) else [text]:
+            kind = re.sub(r"values?|\d+|, for instance .*", "", part)
+            again |= kind in seen
+            if kind not in seen:
+                seen.add(kind)
+                said.append(part)
+                console.warn(part)
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message="X does not have valid feature names|X has feature names")
-        try:
-            yield said
-        finally:
-            for warning in caught:
-                text = printable(" ".join(str(warning.message).split()))
-                if text not in said and not issubclass(warning.category, DeprecationWarning | FutureWarning):
-                    said.append(text)
-                    console.warn(text)
+        warnings.showwarning = tell
+        yield said
+    if again:
+        console.say("The numbers in warnings are of the first rows that had them; there were more.")
+
+
+def _is_device(path: str) -> bool:
+    """Return whether a path is a device, a pipe or the like, which is written in place."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

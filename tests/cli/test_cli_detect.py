@@ -1,0 +1,196 @@
+"""`oddatom detect`: files, list, JSON, options; the same scores as Python's."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from cli_tables import N_ROWS, ODD_ROW, csv_rows, write_csv
+
+from oddatom import OddAtomDetector, load, make_detector
+from oddatom.table import open_table
+
+RESULTS = ["score", "p_value", "is_anomaly", "rank", "top_features"]
+
+
+def test_detect_does_the_whole_job(run, table, tmp_path, columns):
+    ended = run("detect", table)
+    assert ended.code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.anomalies.csv", "data.csv", "data.report.html"]
+    rows = csv_rows(tmp_path / "data.anomalies.csv")
+    assert list(rows[0]) == [*columns, *RESULTS]
+    for name, cells in columns.items():  # the original rows in the original order
+        assert [row[name] for row in rows] == cells
+    scores = np.array([float(row["score"]) for row in rows])
+    assert sorted(int(row["rank"]) for row in rows) == list(range(1, N_ROWS + 1))
+    assert np.array_equal(np.argsort(scores, kind="stable"), np.argsort([int(row["rank"]) for row in rows]))
+    odd = rows[ODD_ROW - 1]
+    assert (odd["rank"], odd["is_anomaly"]) == ("1", "true")
+    assert odd["top_features"].startswith("weight ")
+    assert {row["is_anomaly"] for row in rows} == {"true", "false"}
+    assert all(0 < float(row["p_value"]) <= 1 for row in rows)
+
+
+def test_detect_says_columns_on_stderr_and_ten_rows_on_stdout(run, table):
+    ended = run("detect", table, "--no-report")
+    assert f"{N_ROWS} rows, 6 columns:" in ended.err
+    assert "  id: left out, every value is different" in ended.err
+    assert "  noise: number, median" in ended.err
+    assert "  colour: text, a column for each of 3 values (blue, green, red)" in ended.err
+    lines = ended.out.splitlines()
+    assert len(lines) == 11
+    assert lines[0].split() == ["rank", "row", "score", "p-value", "what", "makes", "it", "odd"]
+    assert lines[1].split()[:2] == ["1", str(ODD_ROW)]
+    assert " anomaly weight " in lines[1]
+    assert "\x1b" not in ended.out + ended.err
+
+
+def test_scores_are_those_of_score_and_of_python(run, table, tmp_path):
+    run("detect", table, "-m", tmp_path / "m.oddatom", "--no-report")
+    run("score", tmp_path / "m.oddatom", table)
+    found, scored = csv_rows(tmp_path / "data.anomalies.csv"), csv_rows(tmp_path / "data.scores.csv")
+    whole = open_table(table).read()
+    pipeline = make_detector(OddAtomDetector(random_state=0)).fit(whole)
+    X = pipeline["table"].transform(whole)
+    for name, values in {
+        "score": pipeline.score_samples(whole),
+        "p_value": pipeline["detector"].p_values(X),
+        "is_anomaly": pipeline.predict(whole) == -1,
+    }.items():
+        expected = [json.dumps(value) if name == "is_anomaly" else float(value) for value in values.tolist()]
+        for rows in (found, scored):
+            assert [row[name] if name == "is_anomaly" else float(row[name]) for row in rows] == expected
+    assert np.array_equal(load(tmp_path / "m.oddatom").score_samples(whole), pipeline.score_samples(whole))
+
+
+def test_threads_do_not_matter(run, table, tmp_path):
+    for n in (1, 2):
+        run("detect", table, "--no-report", "--threads", n, "-o", tmp_path / f"{n}.csv")
+    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
+
+
+def test_seed_matters(run, table, tmp_path):
+    for n in (0, 1):
+        run("detect", table, "--no-report", "--seed", n, "-o", tmp_path / f"{n}.csv")
+    assert (tmp_path / "0.csv").read_bytes() != (tmp_path / "1.csv").read_bytes()
+
+
+def test_top_writes_the_oddest_alone_oddest_first(run, table, tmp_path):
+    run("detect", table, "--no-report")
+    whole = sorted(csv_rows(tmp_path / "data.anomalies.csv"), key=lambda row: int(row["rank"]))
+    run("detect", table, "--no-report", "--top", 7)
+    assert csv_rows(tmp_path / "data.anomalies.csv") == whole[:7]
+    run("detect", table, "--no-report", "--top", 10_000)
+    assert csv_rows(tmp_path / "data.anomalies.csv") == whole
+
+
+def test_json(run, table, tmp_path):
+    ended = run("detect", table, "--json", "-m", tmp_path / "m.oddatom")
+    said = json.loads(ended.out)
+    assert (said["table"], said["rows"], said["output"]) == (str(table), N_ROWS, str(tmp_path / "data.anomalies.csv"))
+    assert (said["report"], said["model"]) == (str(tmp_path / "data.report.html"), str(tmp_path / "m.oddatom"))
+    rows = csv_rows(tmp_path / "data.anomalies.csv")
+    assert said["anomalies"] == sum(row["is_anomaly"] == "true" for row in rows) > 0
+    assert [one["rank"] for one in said["top"]] == list(range(1, 11))
+    for one in said["top"]:
+        row = rows[one["row"] - 1]
+        assert (one["score"], one["top_features"]) == (float(row["score"]), row["top_features"])
+
+
+def test_quiet(run, table):
+    assert run("detect", table, "-q", "--no-report") == (0, "", "")
+    ended = run("detect", table, "-q", "--json", "--no-report")
+    assert ended.err == ""
+    assert json.loads(ended.out)["rows"] == N_ROWS
+
+
+def test_fail_on_anomaly(run, table, tmp_path):
+    assert run("detect", table, "--no-report", "-q", "--fail-on-anomaly").code == 3
+    same = write_csv(tmp_path / "same.csv", {"a": ["1"] * 20, "b": ["x"] * 20})
+    assert run("detect", same, "--no-report", "-q", "--fail-on-anomaly").code == 0
+
+
+def test_thresholds(run, table, tmp_path):
+    def n_flagged(*words):
+        run("detect", table, "--no-report", *words)
+        return sum(row["is_anomaly"] == "true" for row in csv_rows(tmp_path / "data.anomalies.csv"))
+
+    assert n_flagged("--threshold", "0.02") == 6
+    assert 20 <= n_flagged("--threshold", "svm") <= 30
+    assert "cautious" in run("detect", table, "--no-report", "--threshold", "fdr=0.0001").err
+
+
+def test_columns_ignore_and_id(run, table):
+    said = run("detect", table, "--no-report", "--columns", "size,noise").err
+    assert "weight: left out, it is not among the columns to use" in said
+    said = run("detect", table, "--no-report", "--ignore", "colour", "--id", "day").err
+    assert "colour: left out, it is ignored" in said
+    assert "day: left out, it names the rows" in said
+
+
+def test_a_name_with_a_comma_stands_in_quotes(run, tmp_path):
+    rng = np.random.RandomState(0)
+    path = write_csv(tmp_path / "t.csv", {"a,b": rng.normal(size=30), "c": rng.normal(size=30)})
+    assert "a,b: left out, it is ignored" in run("detect", path, "--no-report", "--ignore", '"a,b"').err
+
+
+@pytest.mark.parametrize("names", [["score"], ["rank", "oddatom_score"], ["top_features", "p_value"]])
+def test_names_that_clash_with_results(run, tmp_path, names):
+    rng = np.random.RandomState(0)
+    columns = {name: [repr(float(x)) for x in rng.normal(size=30)] for name in ["a", *names]}
+    path = write_csv(tmp_path / "t.csv", columns)
+    run("detect", path, "--no-report")
+    rows = csv_rows(tmp_path / "t.anomalies.csv")
+    prefix = "oddatom_oddatom_" if "oddatom_score" in names else "oddatom_"
+    assert list(rows[0]) == ["a", *names, *(prefix + name for name in RESULTS)]
+    for name, cells in columns.items():
+        assert [row[name] for row in rows] == cells
+
+
+def test_types_of_parquet_results(run, table, tmp_path):
+    run("detect", table, "--no-report", "-o", tmp_path / "out.parquet")
+    schema = pyarrow.parquet.read_schema(tmp_path / "out.parquet")
+    assert [str(schema.field(name).type) for name in RESULTS] == ["double", "double", "bool", "int64", "string"]
+
+
+@pytest.mark.parametrize("detector", ["dl", "dpl", "kdl", "kdpl"])
+def test_detectors_of_the_paper(run, table, tmp_path, detector):
+    ended = run("detect", table, "--detector", detector, "--json")
+    assert ended.code == 0
+    said = json.loads(ended.out)
+    assert said["top"][0]["row"] == ODD_ROW or detector == "kdl" or detector == "kdpl"
+    rows = csv_rows(tmp_path / "data.anomalies.csv")
+    assert all(0 < float(row["p_value"]) <= 1 for row in rows)
+    assert any(row["top_features"] for row in rows) == (detector in ("dl", "dpl"))
+    assert (tmp_path / "data.report.html").stat().st_size > 10_000
+    for one in said["top"]:  # the list and the file say the same
+        assert one["top_features"] == rows[one["row"] - 1]["top_features"]
+
+
+@pytest.mark.parametrize("detector", ["oddatom", "dl", "dpl", "kdl", "kdpl"])
+@pytest.mark.parametrize("n", [2, 3, 12])
+def test_very_small_tables(run, tmp_path, detector, n):
+    path = write_csv(tmp_path / "t.csv", {"a": range(n), "b": [str(k * k) for k in range(n)]})
+    ended = run("detect", path, "--detector", detector, *(["--no-report"] if n > 2 else []))
+    assert ended.code == 0, ended.err
+    rows = csv_rows(tmp_path / "t.anomalies.csv")
+    assert len(rows) == n
+    assert all((row["p_value"] == "") == (detector != "oddatom" and n < 10) for row in rows)
+
+
+def test_many_columns_share_lines(run, tmp_path):
+    rng = np.random.RandomState(0)
+    columns = {f"x{k}": rng.normal(size=25) for k in range(100)}
+    path = write_csv(tmp_path / "wide.csv", {**columns, "same": ["on"] * 25})
+    ended = run("detect", path, "--no-report")
+    assert "  x0, x1, x2, x3, x4, x5 and 94 more: number" in ended.err
+    assert len(ended.err.splitlines()) < 12
+
+
+def test_scores_that_overflow_are_null_in_json(run, tmp_path):
+    values = [repr(float(x)) for x in np.random.RandomState(0).normal(size=40)]
+    path = write_csv(tmp_path / "t.csv", {"a": [*values, "1e308"], "b": [*values[::-1], "-1e308"]})
+    for detector in ("oddatom", "dl", "dpl"):
+        ended = run("detect", path, "--json", "--detector", detector)
+        assert ended.code == 0, ended.err
+        assert json.loads(ended.out, parse_constant=lambda word: pytest.fail(word))["top"][0]["row"] == 41

@@ -1,0 +1,186 @@
+"""Wrong use gets one line that says what to do, an exit code, and no file."""
+
+import os
+
+import pytest
+from cli_tables import N_ROWS, write_csv
+
+import oddatom.cli.learning
+from oddatom import OddAtomDetector, load, save
+
+
+@pytest.fixture
+def fails(run, tmp_path):
+    """Assert that a command fails in one line, which is returned, and leaves the folder as it was."""
+
+    def fails(*words, code=1):
+        before = sorted(os.walk(tmp_path))
+        ended = run(*words)
+        assert (ended.code, ended.out) == (code, "")
+        assert sorted(os.walk(tmp_path)) == before
+        return ended.line()
+
+    return fails
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty. Pass a table with a header line and rows."),
+        (b"\n\n", "is empty. Pass"),
+        (b"a,b\n", "has a header and no rows. Pass"),
+        (b"a,b\n1,2\n", "the table has one row: there is nothing to compare it with. Pass at least two."),
+        (b"PAR1 and more", "is no csv table but a parquet file: name it .parquet, or pass --format parquet."),
+        (b"PK\x03\x04....", "a zip file or a spreadsheet"),
+        (b"\0\1\2\3" * 99, "is not a table: it holds binary data."),
+        (b"a,b\n1,\xe9\n", "is not UTF-8. Pass its encoding, for instance --encoding latin-1"),
+        (b"a,b\n1,2\n3\n4,5\n", "has 1 cell instead of 2 in line 3. Mend it, or pass --delimiter"),
+        (b"a,b\n,\n,\n,\n", "No column of the table can be used"),
+        (b"id,key\n" + b"".join(b"u%d,v%d\n" % (k, k) for k in range(40)), "Name those to use in --columns"),
+    ],
+)
+def test_what_is_not_a_table(fails, tmp_path, content, said):
+    (tmp_path / "data.csv").write_bytes(content)
+    line = fails("detect", tmp_path / "data.csv")
+    assert line.startswith("oddatom: ")
+    assert said in line
+
+
+def test_no_such_file_a_folder_no_extension_a_damaged_file(fails, tmp_path):
+    assert "does not exist. Check the path" in fails("detect", tmp_path / "none.csv")
+    assert "is a folder. Pass one file." in fails("detect", tmp_path)
+    (tmp_path / "data").write_text("a,b\n1,2\n")
+    assert "Rename it or pass --format." in fails("detect", tmp_path / "data")
+    (tmp_path / "data.parquet").write_bytes(b"PAR1 cut off")
+    assert "cut off, damaged or something else" in fails("detect", tmp_path / "data.parquet")
+
+
+@pytest.mark.parametrize("option", ["--columns", "--ignore", "--id"])
+def test_unknown_columns(fails, table, option):
+    line = fails("detect", table, option, "size,height")
+    assert f"{option} must name columns of the table. Got 'height' instead. It has 'id', 'size'," in line
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--threshold", "0"], "a share of rows above 0 and up to 0.5"),
+        (["--threshold", "0.51"], "a share of rows above 0 and up to 0.5"),
+        (["--threshold", "nan"], "Got 'nan' instead"),
+        (["--threshold", "fdr=1"], "fdr=Q with Q between 0 and 1"),
+        (["--threshold", "fdr="], "Got 'fdr=' instead"),
+        (["--threshold", "often"], "Got 'often' instead"),
+        (["--seed", "-1"], "argument --seed: must be a whole number from 0 to 4294967295. Got '-1' instead"),
+        (["--seed", "4294967296"], "from 0 to 4294967295"),
+        (["--threads", "0"], "argument --threads: must be a whole number above 0. Got '0' instead"),
+        (["--top", "few"], "argument --top: must be a whole number above 0. Got 'few' instead"),
+        (["--detector", "svm"], "invalid choice: 'svm' (choose from"),
+        (["--format", "xlsx"], "invalid choice: 'xlsx'"),
+        (["--report", "-"], "argument --report: must be a file"),
+        (["--nonsense\n\x1b[31m"], r"unrecognized arguments: --nonsense\x0a\x1b[31m"),
+        (["--json", "-o", "-"], "--json and the rows both go to standard output. Pass -o FILE"),
+        (["-o", "same.csv", "--report", "same.csv"], "two results go to the same file"),
+    ],
+)
+def test_wrong_words_end_with_2(fails, table, words, said):
+    assert said in fails("detect", table, *words, code=2)
+
+
+def test_no_command_and_an_unknown_one(fails):
+    assert fails(code=2) == "oddatom: the following arguments are required: COMMAND. See oddatom --help."
+    assert fails("guess", code=2).endswith("See oddatom --help.")
+    assert fails("fit", "x.csv", code=2).endswith("required: -m/--model. See oddatom fit --help.")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--encoding", "klingon"], "--encoding must be one that Python knows"),
+        (["--delimiter", "ab"], "--delimiter must be one ASCII character"),
+    ],
+)
+def test_wrong_options_of_a_file(fails, table, words, said):
+    assert said in fails("detect", table, *words)
+
+
+@pytest.mark.parametrize("option", ["-o", "--report", "-m"])
+def test_places_are_checked_before_any_work(fails, table, tmp_path, monkeypatch, option):
+    monkeypatch.setattr(oddatom.cli.learning, "make_pipeline", lambda options: pytest.fail("worked first"))
+    line = fails("detect", table, option, tmp_path / "none" / "x.csv")
+    assert f"there is no folder '{tmp_path / 'none'}' to write in. Make it, or choose another place." in line
+    assert "is a folder. Name a file in it." in fails("detect", table, option, tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert "may not be written in. Choose another place." in fails("detect", table, option, tmp_path / "x.csv")
+
+
+def test_outputs_without_a_known_extension(fails, table, model, tmp_path):
+    for words in (["detect", table], ["score", model, table]):
+        assert fails(*words, "-o", tmp_path / "x.xyz").endswith("text also as .gz). Rename it.")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_a_full_disk(fails, table, model):
+    assert "No space left on device. Check the folder and the space left." in fails(
+        "score", model, table, "-o", "/dev/full", "-q"
+    )
+
+
+@pytest.mark.parametrize("command", ["score", "explain", "report"])
+def test_wrong_models(fails, table, model, tmp_path, columns, command):
+    assert "There is no file" in fails(command, tmp_path / "none.oddatom", table)
+    assert "it is no model file" in fails(command, table, table)
+    save(load(model)["detector"], tmp_path / "alone.oddatom")
+    assert "holds a OddAtomDetector, which takes numbers, not tables. Use a model that `oddatom fit` wrote" in fails(
+        command, tmp_path / "alone.oddatom", table
+    )
+    other = write_csv(tmp_path / "other.csv", {"a": ["1", "2"], "b": ["1", "2"]})
+    line = fails(command, model, other)
+    assert "The table has none of the columns that the model was fitted on ('size', 'weight'," in line
+    assert "It has 'a', 'b'." in line
+
+
+def test_inspect_wrong_models(fails, table, tmp_path):
+    assert "it is no model file" in fails("inspect", table)
+    assert "There is no file" in fails("inspect", tmp_path / "none")
+
+
+def test_rows_beyond_the_end(fails, table, model):
+    line = fails("explain", model, table, "--row", 5, "--row", N_ROWS + 1)
+    assert line == f"oddatom: there is no row {N_ROWS + 1}: the table has {N_ROWS} rows. The first is --row 1."
+    assert "must be a whole number above 0" in fails("explain", model, table, "--row", 0, code=2)
+    assert "not allowed with argument" in fails("explain", model, table, "--row", 1, "--top", 2, code=2)
+
+
+def test_ctrl_c_and_lack_of_memory(run, table, tmp_path, monkeypatch):
+    def stop(error):
+        def fit(self, X, y=None):
+            raise error
+
+        monkeypatch.setattr(OddAtomDetector, "fit", fit)
+        ended = run("detect", table, "-q")
+        assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+        return ended.code, ended.line()
+
+    assert stop(KeyboardInterrupt()) == (130, "oddatom: interrupted; no file is half written.")
+    code, line = stop(MemoryError())
+    assert code == 1
+    assert line.startswith("oddatom: out of memory: use fewer columns")
+
+
+def test_without_matplotlib(fails, run, table, monkeypatch):
+    monkeypatch.setattr("oddatom.cli.reporting.find_spec", lambda name: None)
+    assert "a report needs matplotlib: pip install 'oddatom[report]', or pass --no-report" in fails("detect", table)
+    assert run("detect", table, "--no-report", "-q").code == 0
+
+
+def test_a_bug_is_not_hidden(table, run, monkeypatch):
+    def fit(self, X, y=None):
+        raise TypeError("a bug")
+
+    monkeypatch.setattr(OddAtomDetector, "fit", fit)
+    with pytest.raises(TypeError, match="a bug"):
+        run("detect", table, "--no-report")
+
+
+def test_large_seeds_and_small_shares_work(run, table):
+    assert run("detect", table, "--seed", 2**32 - 1, "--threshold", "0.5", "--no-report", "-q").code == 0
