@@ -8,6 +8,7 @@ import pytest
 from cli_tables import N_ROWS, ODD_ROW, csv_rows, write_csv
 
 from oddatom import OddAtomDetector, load, make_detector
+from oddatom.cli.learning import in_words
 from oddatom.table import open_table
 
 RESULTS = ["score", "p_value", "is_anomaly", "rank", "top_features"]
@@ -176,6 +177,18 @@ def test_very_small_tables(run, tmp_path, detector, n):
     rows = csv_rows(tmp_path / "t.anomalies.csv")
     assert len(rows) == n
     assert all((row["p_value"] == "") == (detector != "oddatom" and n < 10) for row in rows)
+
+
+def test_columns_are_named_by_their_shares():
+    shares = np.array([[0.5, 0.0, 0.26, 0.24], [0.0, 1.0, 0.0, 0.0], [0.04, 0.48, 0.48, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    assert in_words(("a", "b", "c", "d"), shares).to_pylist() == [
+        "a 50 %, c 26 %, d 24 %",
+        "b 100 %",
+        "b 48 %, c 48 %",
+        "",
+    ]
+    assert in_words(tuple("ab"), np.array([[0.04, 0.03]])).to_pylist() == ["a 4 %"]  # the first is named in any case
+    assert in_words(("a",), np.array([[1.0], [0.0]])).to_pylist() == ["a 100 %", ""]
 
 
 def test_many_columns_share_lines(run, tmp_path):

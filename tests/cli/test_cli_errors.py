@@ -6,7 +6,8 @@ import pytest
 from cli_tables import N_ROWS, write_csv
 
 import oddatom.cli.learning
-from oddatom import OddAtomDetector, load, save
+from oddatom import LinearOneClassSVM, OddAtomDetector, load, make_detector, save
+from oddatom.table import open_table
 
 
 @pytest.fixture
@@ -130,13 +131,20 @@ def test_wrong_models(fails, table, model, tmp_path, columns, command):
     assert "There is no file" in fails(command, tmp_path / "none.oddatom", table)
     assert "it is no model file" in fails(command, table, table)
     save(load(model)["detector"], tmp_path / "alone.oddatom")
-    assert "holds a OddAtomDetector, which takes numbers, not tables. Use a model that `oddatom fit` wrote" in fails(
+    assert "holds OddAtomDetector, which takes numbers, not tables. Use a model that `oddatom fit` wrote" in fails(
         command, tmp_path / "alone.oddatom", table
     )
     other = write_csv(tmp_path / "other.csv", {"a": ["1", "2"], "b": ["1", "2"]})
     line = fails(command, model, other)
     assert "The table has none of the columns that the model was fitted on ('size', 'weight'," in line
     assert "It has 'a', 'b'." in line
+
+
+def test_a_model_that_the_command_line_does_not_know(fails, table, tmp_path):
+    pipeline = make_detector(LinearOneClassSVM()).fit(open_table(table).read())
+    save(pipeline, tmp_path / "linear.oddatom")
+    line = fails("score", tmp_path / "linear.oddatom", table)
+    assert "holds LinearOneClassSVM, which the command line does not know. Use a model that `oddatom fit` wrote" in line
 
 
 def test_inspect_wrong_models(fails, table, tmp_path):

@@ -1,13 +1,16 @@
 """`fit`, `score`, `explain`, `report`, `inspect`, `demo`: what they do with a kept model."""
 
+import itertools
 import json
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from cli_tables import N_ROWS, ODD_ROW, csv_rows, write_csv
 
 from oddatom import load, save
+from oddatom.cli.tables import full_batches
 from oddatom.decisions import benjamini_hochberg
 from oddatom.table import open_table
 
@@ -50,14 +53,24 @@ def test_score_says_how_many(run, table, tmp_path, model):
     assert run("score", model, table, "-q", "--threshold", "1e-9", "--fail-on-anomaly") == (0, "", "")
 
 
-def test_fdr_judges_rows_in_full_batches(run, table, tmp_path, model, columns):
-    times = 40  # 12,000 rows of csv come in several pieces, however many are asked for
+@pytest.mark.parametrize("sizes", [[3, 4, 1, 20, 2], [30], [1] * 30, [7, 7, 7, 9]])
+def test_full_batches(sizes):
+    whole = pa.table({"x": range(sum(sizes))})
+    cuts = np.cumsum([0, *sizes])
+    pieces = [whole.slice(a, b - a).to_batches()[0] for a, b in itertools.pairwise(cuts.tolist())]
+    batches = list(full_batches(pieces, 7))
+    assert [batch.num_rows for batch in batches] == [7, 7, 7, 7, 2]
+    assert pa.concat_tables(batches) == whole
+
+
+def test_fdr_judges_rows_in_full_batches(run, tmp_path, model, columns):
+    times = 100  # csv of more than a MiB comes in several pieces, however many rows are asked for
     path = write_csv(tmp_path / "long.csv", {name: cells * times for name, cells in columns.items()})
-    ended = run("score", model, path, "--threshold", "fdr=0.3", "--batch", 5000)
-    assert "false discoveries are controlled in every 5,000 rows" in ended.err
+    ended = run("score", model, path, "--threshold", "fdr=0.3", "--batch", 20_000)
+    assert "false discoveries are controlled in every 20,000 rows" in ended.err
     rows = csv_rows(tmp_path / "long.scores.csv")
     p = np.array([float(row["p_value"]) for row in rows])
-    expected = np.concatenate([benjamini_hochberg(p[k : k + 5000], 0.3) for k in range(0, len(p), 5000)])
+    expected = np.concatenate([benjamini_hochberg(p[:20_000], 0.3), benjamini_hochberg(p[20_000:], 0.3)])
     assert [row["is_anomaly"] == "true" for row in rows] == expected.tolist()
 
 

@@ -10,6 +10,7 @@ import pytest
 from cli_tables import csv_rows, write_csv
 
 from oddatom.cli.console import Console, printable
+from oddatom.cli.listing import show_json
 from oddatom.table import open_table
 
 HOSTILE = [
@@ -43,6 +44,20 @@ def test_printable():
     assert printable("x" * 50, 10) == "x" * 9 + "…"
     assert len(printable("\x1b" * 50, 10)) == 10
     assert printable(None) == "None"
+
+
+def test_messages_are_escaped_and_errors_stay_one_line():
+    err = io.StringIO()
+    console = Console(err=err)
+    for tell in (console.say, console.warn, console.error):
+        tell("a\x1b[0m\nb")
+    assert err.getvalue() == ("a\\x1b[0m\\x0ab\nwarning: a\\x1b[0m\\x0ab\noddatom: a\\x1b[0m\\x0ab\n")
+
+
+def test_json_has_no_infinities():
+    out = io.StringIO()
+    show_json(Console(out=out), {"a": [1.5, float("inf"), {"b": float("nan")}], "c": 3})
+    assert json.loads(out.getvalue()) == {"a": [1.5, None, {"b": None}], "c": 3}
 
 
 def test_hostile_cells_and_names_do_no_harm(run, hostile, tmp_path):
