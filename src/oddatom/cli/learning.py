@@ -20,7 +20,7 @@ NAMED = {"dl": DLOCSVM, "dpl": DPLOCSVM, "kdl": KDLOCSVM, "kdpl": KDPLOCSVM}
 FOLDS = 5  # of the paper's detectors, for p-values
 CHUNK_NUMBERS = 2**20  # in the rows that are explained at once: that takes a dozen arrays of this size
 USUAL_ROWS = 2_000  # that rows are compared with, where an explanation needs that
-SHOWN_COLUMNS, SHOWN_PERCENT = 3, 5  # columns named per row, and the least share of its oddity that counts
+SHOWN_COLUMNS, SHOWN_PERCENT = 3, 5  # columns named per row, and the least share of all but the first
 
 
 def make_pipeline(options: argparse.Namespace) -> Any:
@@ -117,7 +117,7 @@ def in_words(columns: tuple[str, ...], shares: np.ndarray) -> pa.Array:
         percent = np.rint(100 * left[rows, first]).astype(int)
         left[rows, first] = -1.0
         used, where = np.unique(first * 101 + percent, return_inverse=True)
-        comma = ", " if k else ""
-        named = [f"{comma}{columns[c // 101]} {c % 101} %" if c % 101 >= SHOWN_PERCENT else "" for c in used.tolist()]
+        comma, least = (", ", SHOWN_PERCENT) if k else ("", 1)
+        named = [f"{comma}{columns[c // 101]} {c % 101} %" if c % 101 >= least else "" for c in used.tolist()]
         parts.append(pa.array(named).take(pa.array(where)))
     return pc.binary_join_element_wise(*parts, "")

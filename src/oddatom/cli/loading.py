@@ -16,10 +16,15 @@ def load_pipeline(options: argparse.Namespace) -> Any:
     pipeline = load(options.model)
     if not isinstance(pipeline, Pipeline) or list(pipeline.named_steps) != ["table", "detector"]:
         raise ModelFileError(
-            f"{options.model} holds a {type(pipeline).__name__}, which takes numbers, not tables. Use a model that "
+            f"{options.model} holds {type(pipeline).__name__}, which takes numbers, not tables. Use a model that "
             "`oddatom fit` wrote, or load this one in Python."
         )
     detector = pipeline["detector"]
+    if not hasattr(detector, "threshold_"):
+        raise ModelFileError(
+            f"{options.model} holds {type(detector).__name__}, which the command line does not know. Use a model that "
+            "`oddatom fit` wrote, or load this one in Python."
+        )
     detector.n_jobs = getattr(options, "threads", None)
     if getattr(options, "threshold", None) is not None:
         detector.set_threshold(options.threshold)

@@ -83,7 +83,7 @@ class ParquetTable:
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
         """Yield record batches."""
         same = self.schema.names == self._given.names
-        with _damage(self.label, "parquet"), pa.parquet.ParquetFile(self._path) as file:
+        with _damage(self.label, "parquet"), pa.parquet.ParquetFile(self._path, pre_buffer=False) as file:
             for batch in file.iter_batches(batch_rows, columns=list(columns) if same else None):
                 yield batch if same else pa.RecordBatch.from_arrays(batch.columns, names=self.schema.names)
 
