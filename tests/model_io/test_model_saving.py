@@ -15,8 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import oddatom
 from model_files import DETECTORS, KINDS, SMALL, TRAIN, fitted, quietly
-from oddatom import DLOCSVM, KDLOCSVM, LinearOneClassSVM
-from oddatom.model_io import atomic
+from oddatom import DLOCSVM, KDLOCSVM, LinearOneClassSVM, _atomic
 
 
 @pytest.fixture
@@ -69,7 +68,7 @@ def test_nothing_is_left_where_saving_fails(model, step, error, tmp_path, monkey
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(atomic.os, step, fail)
+        patch.setattr(_atomic.os, step, fail)
         with pytest.raises(type(error)):
             model.save(path)
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
@@ -81,11 +80,7 @@ def test_nothing_is_left_where_writing_is_interrupted(model, tmp_path, monkeypat
         file = open(*args, **options)  # noqa: SIM115
 
         class Half:
-            def __enter__(self):
-                return self
-
-            def __exit__(self, *error):
-                file.close()
+            close = file.close
 
             def write(self, content):
                 file.write(content[: len(content) // 2])
@@ -94,7 +89,7 @@ def test_nothing_is_left_where_writing_is_interrupted(model, tmp_path, monkeypat
         return Half()
 
     with monkeypatch.context() as patch:
-        patch.setattr(atomic, "open", interrupted, raising=False)
+        patch.setattr(_atomic, "open", interrupted, raising=False)
         with pytest.raises(KeyboardInterrupt):
             model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []

@@ -10,9 +10,9 @@ import numpy as np
 import sklearn
 
 import oddatom
+from oddatom._atomic import write_atomic
 from oddatom.exceptions import ModelFileError
 from oddatom.model_io import container
-from oddatom.model_io.atomic import write_atomic
 from oddatom.model_io.models import decode_model, decode_top, encode_model, encode_top
 from oddatom.model_io.rules import Mismatch, shown
 from oddatom.model_io.tree import Decoder, Encoder

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import secrets
 from importlib.resources import files
 from pathlib import Path
 
 from oddatom import __version__
+from oddatom._atomic import write_atomic
 from oddatom.report import sections
 from oddatom.report.escape import safe
 from oddatom.report.limits import LEVELS, MOST_BYTES, Limits
@@ -53,19 +53,8 @@ def write_report(path: str | os.PathLike[str], content: ReportContent) -> Path:
         Its folder must exist.
     content : ReportContent
     """
-    target = Path(path)
-    document = render_report(content).encode()
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with part.open("xb") as stream:
-            stream.write(document)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    return target
+    write_atomic(path, render_report(content).encode())
+    return Path(path)
 
 
 def _document(content: ReportContent, limits: Limits) -> str:

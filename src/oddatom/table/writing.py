@@ -10,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from oddatom._atomic import AtomicFile
 from oddatom.exceptions import TableError
 from oddatom.table._arrow import pa
-from oddatom.table.atomic import AtomicFile
 from oddatom.table.csv_lines import csv_header, csv_lines
 from oddatom.table.reading import FORMATS, KINDS
 

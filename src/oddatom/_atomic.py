@@ -14,6 +14,8 @@ from typing import Any
 class AtomicFile:
     """A hidden file in the same folder that takes the name at the end. Pipes, devices and "-" are written in place.
 
+    Links are followed; a file that is replaced hands its permissions on.
+
     Attributes
     ----------
     file : binary stream
@@ -36,13 +38,14 @@ class AtomicFile:
                 shutil.copymode(self._final, self._temporary)
 
     def commit(self) -> None:
-        """Give the file its name."""
+        """Give the file its name, on disk too: whoever looks after a crash sees the old file or the whole new one."""
         self.file.flush()
         if self._temporary:
             os.fsync(self.file.fileno())
         self._close()
         if self._temporary:
             os.replace(self._temporary, self._final)
+            _sync_folder(os.path.dirname(self._final))
 
     def discard(self) -> None:
         """Leave nothing."""
@@ -55,3 +58,30 @@ class AtomicFile:
     def _close(self) -> None:
         if self.file is not sys.stdout.buffer:
             self.file.close()
+
+
+def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file in one step: whatever ends it early (a full disk, Ctrl-C) leaves `path` as it was."""
+    name = os.fspath(path)
+    folder = os.path.dirname(os.path.realpath(name))
+    if os.path.isdir(name):
+        raise IsADirectoryError(f"Cannot write {name!r}: it is a folder. Name a file in it.")
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"Cannot write {name!r}: there is no folder {folder!r}. Make it first.")
+    target = AtomicFile(os.path.join(".", name))  # "-" is a file's name here
+    try:
+        target.file.write(content)
+        target.commit()
+    except BaseException:
+        target.discard()
+        raise
+
+
+def _sync_folder(folder: str) -> None:
+    """Force the new name to disk too, where folders can be opened."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
