@@ -57,7 +57,7 @@ class DLOCSVM(LearnedDetector):
     atom_solver : {"exact", "power"}, default="exact"
         Atom update: the global maximiser with a certificate, or the paper's power method.
     svm_solver : {"exact", "libsvm"}, default="exact"
-        "libsvm" stops early, as the published program does, and then depends on the order of the rows.
+        "libsvm" takes the steps of libsvm, stops early as the published program does, and depends on the order of rows.
     score : {"margin", "residual", "description_length"}, default="margin"
         What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
     threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"

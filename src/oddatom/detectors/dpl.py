@@ -78,7 +78,7 @@ class DPLOCSVM(LearnedDetector):
         Pair update: exact half-steps for d and p, or the paper's projected gradient on the saddle form of Theorem 2
         (for comparison; it needs penalty="l21").
     svm_solver : {"exact", "libsvm"}, default="exact"
-        "libsvm" stops early, as the published program does, and then depends on the order of the rows.
+        "libsvm" takes the steps of libsvm, stops early as the published program does, and depends on the order of rows.
     score : {"margin", "residual", "description_length"}, default="margin"
         What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
     threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
