@@ -10,6 +10,10 @@ import stat
 import sys
 from typing import Any
 
+from oddatom.exceptions import TableError
+
+_WRITTEN: set[str] = set()  # the hidden files there are
+
 
 class AtomicFile:
     """A hidden file in the same folder that takes the name at the end. Pipes, devices and "-" are written in place.
@@ -25,7 +29,10 @@ class AtomicFile:
 
     def __init__(self, path: str) -> None:
         self._final = self._temporary = ""
-        if path == "-":
+        self._lent = path == "-"
+        if self._lent:
+            if sys.stdout is None:
+                raise TableError("standard output is closed. Name a file, or open it.")
             self.file = sys.stdout.buffer
         elif os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
             self.file = open(path, "wb")  # noqa: SIM115
@@ -33,6 +40,7 @@ class AtomicFile:
             self._final = os.path.realpath(path)  # what a link points to
             folder, name = os.path.split(self._final)
             self._temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(4)}.part")
+            _WRITTEN.add(self._temporary)
             self.file = open(self._temporary, "xb")  # noqa: SIM115
             if os.path.exists(self._final):
                 shutil.copymode(self._final, self._temporary)
@@ -45,6 +53,7 @@ class AtomicFile:
         self._close()
         if self._temporary:
             os.replace(self._temporary, self._final)
+            _WRITTEN.discard(self._temporary)
             _sync_folder(os.path.dirname(self._final))
 
     def discard(self) -> None:
@@ -52,11 +61,11 @@ class AtomicFile:
         with contextlib.suppress(OSError):
             self._close()
         if self._temporary:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._temporary)
+            _unlink(self._temporary)
+            _WRITTEN.discard(self._temporary)
 
     def _close(self) -> None:
-        if self.file is not sys.stdout.buffer:
+        if not self._lent:
             self.file.close()
 
 
@@ -75,6 +84,17 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
     except BaseException:
         target.discard()
         raise
+
+
+def discard_all() -> None:
+    """Leave nothing of the files that are being written: the program ends."""
+    for path in list(_WRITTEN):
+        _unlink(path)
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 def _sync_folder(folder: str) -> None:

@@ -2,11 +2,13 @@
 
 import os
 
+import pyarrow as pa
 import pytest
 from cli_tables import N_ROWS, write_csv
 
 import oddatom.cli.learning
 from oddatom import LinearOneClassSVM, OddAtomDetector, load, make_detector, save
+from oddatom.model_io import jsontext
 from oddatom.table import open_table
 
 
@@ -34,6 +36,8 @@ def fails(run, tmp_path):
         (b"PAR1 and more", "is no csv table but a parquet file: name it .parquet, or pass --format parquet."),
         (b"PK\x03\x04....", "a zip file or a spreadsheet"),
         (b"\0\1\2\3" * 99, "is not a table: it holds binary data."),
+        ("a,b\n1,2\n".encode("utf-16-le"), "is not UTF-8 but looks like UTF-16. Pass --encoding utf-16-le."),
+        ("a,b\n1,2\n".encode("utf-16-be"), "is not UTF-8 but looks like UTF-16. Pass --encoding utf-16-be."),
         (b"a,b\n1,\xe9\n", "is not UTF-8. Pass its encoding, for instance --encoding latin-1"),
         (b"a,b\n1,2\n3\n4,5\n", "has 1 cell instead of 2 in line 3. Mend it, or pass --delimiter"),
         (b"a,b\n,\n,\n,\n", "No column of the table can be used"),
@@ -96,7 +100,9 @@ def test_no_command_and_an_unknown_one(fails):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--encoding", "klingon"], "--encoding must be one that Python knows"),
+        (["--encoding", "klingon"], "--encoding must be a text encoding that Python knows. Got 'klingon' instead"),
+        (["--encoding", "rot13"], "--encoding must be a text encoding that Python knows. Got 'rot13' instead"),
+        (["--encoding", "hex"], "--encoding must be a text encoding that Python knows. Got 'hex' instead"),
         (["--delimiter", "ab"], "--delimiter must be one ASCII character"),
     ],
 )
@@ -112,6 +118,63 @@ def test_places_are_checked_before_any_work(fails, table, tmp_path, monkeypatch,
     assert "is a folder. Name a file in it." in fails("detect", table, option, tmp_path)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     assert "may not be written in. Choose another place." in fails("detect", table, option, tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "data.csv", "-m", "data.csv"],
+        ["detect", "data.csv", "-o", "data.csv"],
+        ["detect", "data.csv", "--report", "./data.csv"],
+        ["detect", "data.csv", "-m", "link.csv"],
+        ["detect", "link.csv", "-o", "data.csv"],
+        ["score", "m.oddatom", "data.csv", "-o", "data.csv"],
+        ["score", "m.oddatom", "data.csv", "-o", "m.oddatom"],
+        ["report", "m.oddatom", "data.csv", "-o", "data.csv"],
+        ["report", "m.oddatom", "data.csv", "-o", "m.oddatom"],
+    ],
+)
+def test_what_is_read_is_not_written_over(fails, table, model, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(oddatom.cli.learning, "make_pipeline", lambda options: pytest.fail("worked first"))
+    (tmp_path / "link.csv").symlink_to(table)
+    (tmp_path / "m.oddatom").write_bytes(model.read_bytes())
+    before = table.read_bytes()
+    assert "is read, and would be written over. Choose another name for the result." in fails(*words, code=2)
+    assert table.read_bytes() == before
+    assert (tmp_path / "m.oddatom").read_bytes() == model.read_bytes()
+
+
+def test_batches_beyond_reason(fails, table, model):
+    line = fails("score", model, table, "--batch", 9999999999999999999, code=2)
+    assert "argument --batch: must be a whole number from 1 to 2147483647. Got" in line
+
+
+def test_types_that_a_format_lacks_are_found_before_the_fit(fails, run, tmp_path, monkeypatch, model, table):
+    rows = open_table(table).read()
+    kinds, places = pa.array([0] * N_ROWS, pa.int8()), pa.array(range(N_ROWS), pa.int32())
+    rows = rows.append_column("odd", pa.UnionArray.from_dense(kinds, places, [places]))
+    with pa.ipc.new_file(tmp_path / "t.arrow", rows.schema) as sink:
+        sink.write_table(rows)
+    for command in (["score", model], ["detect"]):
+        assert run(*command, tmp_path / "t.arrow", "-o", tmp_path / f"{command[0]}.arrow", "-q").code == 0
+        with monkeypatch.context() as patch:
+            patch.setattr(oddatom.cli.learning, "make_pipeline", lambda options: pytest.fail("worked first"))
+            patch.setattr(OddAtomDetector, "score_samples", lambda self, X: pytest.fail("worked first"))
+            line = fails(*command, tmp_path / "t.arrow", "-o", tmp_path / "t.parquet")
+        assert "t.parquet' cannot hold the columns 'odd' (dense_union" in line
+        assert line.endswith("Name a .csv file, which holds them as text.")
+
+
+def test_models_too_large_for_a_file_are_found_before_the_fit(fails, run, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(jsontext, "MAX_BYTES", 2000)
+    monkeypatch.setattr(OddAtomDetector, "fit", lambda self, X: pytest.fail("fitted first"))
+    ended = run("fit", table, "-m", tmp_path / "m.oddatom", "--max-levels", 2)
+    assert ended.code == 1
+    assert ended.err.splitlines()[-1].startswith("oddatom: Cannot save this model: its description has ")
+    assert ended.err.endswith(
+        "2,000 is the most. The text columns with most values are 'colour' (3): leave them out with --ignore.\n"
+    )
 
 
 def test_outputs_without_a_known_extension(fails, table, model, tmp_path):

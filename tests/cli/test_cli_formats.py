@@ -127,11 +127,6 @@ def test_reports_and_models_are_whole_or_as_they_were(run, table, tmp_path, monk
     assert old.read_text() == "old"
 
 
-def test_scoring_a_file_onto_itself(run, table, model, expected):
-    assert run("score", model, table, "-o", table).code == 0
-    assert scores_of(table) == expected
-
-
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 def test_a_full_disk_behind_standard_output(table, model):
     words = [sys.executable, "-m", "oddatom.cli", "score", model, table, "-o", "-", "-q"]

@@ -9,7 +9,7 @@ import pytest
 from oddatom import __version__
 from oddatom.cli.parser import make_parser
 
-COMMANDS = ["detect", "fit", "score", "explain", "report", "inspect", "demo", "completion"]
+COMMANDS = ["detect", "fit", "score", "explain", "report", "inspect", "demo", "paper", "completion"]
 
 
 def test_help_fits_a_screen(run, monkeypatch):
@@ -27,6 +27,11 @@ def test_help_of_commands(run, command):
     ended = run(command, "--help")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f"usage: oddatom {command}")
+
+
+def test_python_m(run):
+    done = subprocess.run([sys.executable, "-m", "oddatom", "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("usage: oddatom COMMAND")
 
 
 def test_version(run):

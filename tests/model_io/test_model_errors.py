@@ -87,7 +87,7 @@ def test_every_flipped_bit_is_found(tmp_path, content):
 
 
 def test_other_files(tmp_path):
-    refused(tmp_path, b"PK\x03\x04" + bytes(100), "no model file, or damaged: its header would have .* Pass a file")
+    refused(tmp_path, b"PK\x03\x04" + bytes(100), "no model file, or damaged: it does not start as one. Pass a file")
     refused(tmp_path, b"\x80\x04\x95\x00\x00\x00\x00\x00pickle", "no model file|cut short")
     refused(tmp_path, struct.pack("<Q", 6) + b"[1, 2]", "no safetensors file. Pass a file that oddatom.save wrote")
     refused(tmp_path, struct.pack("<Q", 4) + b"nope", "no model file, or damaged: its header has Expecting value")
@@ -101,7 +101,7 @@ def test_other_files(tmp_path):
 @pytest.mark.parametrize("length", [2**26 + 1, 2**40, 2**63, 2**64 - 1])
 def test_large_headers_are_refused_before_they_are_read(length, tmp_path):
     tracemalloc.start()
-    refused(tmp_path, struct.pack("<Q", length) + bytes(1000), f"its header would have {length:,} bytes")
+    refused(tmp_path, struct.pack("<Q", length) + bytes(1000), "it does not start as one")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**20

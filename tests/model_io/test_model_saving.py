@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import oddatom
 from model_files import DETECTORS, KINDS, SMALL, TRAIN, fitted, quietly
 from oddatom import DLOCSVM, KDLOCSVM, LinearOneClassSVM, _atomic
+from oddatom.model_io import jsontext
 
 
 @pytest.fixture
@@ -111,6 +112,20 @@ def test_links_are_followed_and_permissions_kept(model, tmp_path):
     finally:
         os.umask(mask)
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
+
+
+def test_what_would_not_be_read_is_not_written(tmp_path, monkeypatch):
+    model = LinearOneClassSVM(nu=0.1).fit(TRAIN.rename(columns={"alcohol": '"' * 200}))
+    model.save(tmp_path / "model")
+    header = int.from_bytes((tmp_path / "model").read_bytes()[:8], "little")
+    (tmp_path / "model").unlink()
+    monkeypatch.setattr(jsontext, "MAX_BYTES", header - 1)  # the description within, where quotes are shorter, has room
+    with pytest.raises(ValueError, match=rf"Cannot save this LinearOneClassSVM: its description has {header:,} bytes"):
+        model.save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(jsontext, "MAX_BYTES", header)
+    model.save(tmp_path / "model")
+    oddatom.load(tmp_path / "model")
 
 
 def test_wrong_places(model, tmp_path):

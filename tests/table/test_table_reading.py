@@ -83,6 +83,7 @@ def test_one_column_has_rows_of_empty_lines(write):
 def test_encodings(write):
     assert columns(write("a.csv", "a,é\n1,ü\n".encode("latin-1")), encoding="latin-1") == {"a": ["1"], "é": ["ü"]}
     assert columns(write("a.csv", "a,é\n1,ü\n".encode("utf-16")), encoding="utf-16") == {"a": ["1"], "é": ["ü"]}
+    assert columns(write("a.csv", "a,é\n1,ü\n".encode("utf-16-be")), encoding="utf-16-be") == {"a": ["1"], "é": ["ü"]}
     assert columns(write("a.csv", "\ufeffa,é\n1,ü\n"), encoding="utf-8-sig") == {"a": ["1"], "é": ["ü"]}
 
 
@@ -135,6 +136,8 @@ ERRORS = {
     "latin": ("a.csv", "a,é\n1,2\n".encode("latin-1"), r"is not UTF-8\. Pass its encoding.*'latin-1'"),
     "latin, later": ("a.csv", CUT * 20 + b"1,\xe9\n", r"is not UTF-8\. Pass its encoding.*'latin-1'"),
     "utf-16": ("a.csv", "a,b\n".encode("utf-16"), r"but UTF-16\. Pass encoding='utf-16'"),
+    "utf-16, no mark": ("a.csv", "a,b\n1,é\n".encode("utf-16-le"), r"looks like UTF-16\. Pass encoding='utf-16-le'"),
+    "utf-16, turned": ("a.csv", "a,b\n1,é\n".encode("utf-16-be"), r"looks like UTF-16\. Pass encoding='utf-16-be'"),
     "unknown": ("a.xyz", b"a,b\n1,2\n", r"no extension that says what it is \(\.csv.*pass 'format'"),
     "spreadsheet": ("a.csv", b"PK\x03\x04...", r"is no csv table but a zip file or a spreadsheet.*save it as csv"),
     "parquet as csv": ("a.csv", b"PAR1....", r"name it \.parquet, or pass format='parquet'"),
@@ -196,6 +199,7 @@ def test_tables_without_rows(tmp_path):
         ({"batch_rows": 0}, "'batch_rows' parameter of open_table must be an int above 0. Got 0 instead"),
         ({"format": "xls"}, "'format' parameter .* Got 'xls' instead"),
         ({"delimiter": "::"}, "'delimiter' parameter .* Got '::' instead"),
+        ({"encoding": "rot13"}, "'encoding' parameter .* must be a text encoding .* Got 'rot13' instead"),
         ({"encoding": "utf-9"}, "'encoding' parameter .* Got 'utf-9' instead.*latin-1"),
     ],
 )

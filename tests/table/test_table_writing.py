@@ -97,6 +97,64 @@ def test_formulas_are_written_with_an_apostrophe(tmp_path):
     assert open_table(tmp_path / "t.parquet").read() == table  # for text tables alone
 
 
+@pytest.mark.parametrize(
+    ("name", "cells", "want"),
+    [
+        (
+            "t.csv",
+            ["u;=cmd|x!A1", 'v|"@A1";-2', "two\n=1", "a\t +b"],
+            ["u;'=cmd|x!A1", "v|\"'@A1\";'-2", "two\n'=1", "a\t '+b"],
+        ),
+        ("t.tsv", ["u,=cmd|x!A1", "u; -1"], ["u,'=cmd|x!A1", "u; '-1"]),
+        ("t.csv", ["a, -5", "a;b", "a|b=c", "x-y"], ["a, -5", "a;b", "a|b=c", "x-y"]),
+    ],
+)
+def test_formulas_for_those_who_split_lines_elsewhere(tmp_path, name, cells, want):
+    write(tmp_path / name, pa.table({"n": range(len(cells)), "a": cells, "b;=c": cells}))
+    read = open_table(tmp_path / name).read()
+    assert read.column_names == ["n", "a", "b;'=c"]
+    assert read["a"].to_pylist() == read["b;'=c"].to_pylist() == want
+    text = (tmp_path / name).read_text()
+    assert all(f'"{cell}"'.replace('"', '""')[1:-1] in text for cell in want if set(cell) & set(",;\t|"))
+    write(tmp_path / name, pa.table({"n": range(len(cells)), "a": cells}), safe=False)
+    assert open_table(tmp_path / name).read()["a"].to_pylist() == cells
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.arrow", "t.feather"])
+def test_dictionaries_that_change_from_batch_to_batch(tmp_path, name):
+    batches = [pa.table({"a": pa.array([f"l{k}", "z", None]).dictionary_encode()}) for k in range(3)]
+    write(tmp_path / name, *batches, pa.concat_tables(batches))
+    wanted = ["l0", "z", None, "l1", "z", None, "l2", "z", None] * 2
+    assert open_table(tmp_path / name).read()["a"].to_pylist() == wanted
+    lists = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), pa.array([[1], [2]]))
+    write(tmp_path / name, pa.table({"a": lists}))
+    assert open_table(tmp_path / name).read().num_rows == 3
+
+
+def test_types_that_a_format_lacks(tmp_path):
+    table = pa.table({"x": [1.0], "span": pa.array([pa.MonthDayNano([1, 2, 3])])})
+    message = r"t\.parquet' cannot hold the columns 'span' \(month_day_nano_interval\)\. Name a \.csv file"
+    with pytest.raises(TableError, match=message):
+        write(tmp_path / "t.parquet", table)
+    with pytest.raises(TableError, match=message):
+        TableWriter(tmp_path / "t.parquet").check(table.schema)
+    with pytest.raises(TableError, match=r"t\.csv' cannot be written as csv: .*Write batches of the same types"):
+        write(tmp_path / "t.csv", pa.table({"a": ["x"]}), schema=pa.schema([("a", pa.int64())]))
+    assert os.listdir(tmp_path) == []
+    write(tmp_path / "t.arrow", table)
+    write(tmp_path / "t.csv", table)
+
+
+def test_standard_output_that_is_closed(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(TableError, match=r"standard output is closed\. Name a file"):
+        write("-", TABLE)
+    write(tmp_path / "t.csv", TABLE)
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(TableError, match=r"standard input is closed\. Pass a file"):
+        open_table("-")
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_an_error_leaves_nothing(tmp_path, name, error):

@@ -68,10 +68,13 @@ class Console:
 
     def error(self, text: str) -> None:
         """Write an error to standard error, in one line, quiet or not."""
-        print(f"{self.style('oddatom:', 'red', self.err)} {printable(text)}", file=self.err, flush=True)
+        if self.err is not None:  # closed
+            print(f"{self.style('oddatom:', 'red', self.err)} {printable(text)}", file=self.err, flush=True)
 
     def show(self, text: str = "") -> None:
         """Write a line of the answer to standard output, as it is."""
+        if self.out is None:
+            raise ValueError("standard output is closed, and the answer goes there. Open it.")
         print(text, file=self.out)
 
     @contextmanager
@@ -108,8 +111,12 @@ class Console:
         finally:
             self._draw("")
 
+    def draw_bar(self, done: int, total: int, what: str) -> None:
+        """Draw on a terminal how far something is."""
+        self._draw(_bar(done, total, what, 0.0) if done < total else "")
+
     def _tell(self, text: str) -> None:
-        if not self.quiet:
+        if not self.quiet and self.err is not None:
             print(f"{_CLEAR if self._drawing else ''}{text}", file=self.err, flush=True)
 
     def _draw(self, text: str) -> None:

@@ -15,6 +15,7 @@ from oddatom.cli.tables import (
     check_places,
     check_streams,
     for_output,
+    is_stream,
     open_source,
     read_whole,
     table_writer,
@@ -25,15 +26,17 @@ from oddatom.cli.tables import (
 
 def run(options: argparse.Namespace, console: Console) -> bool:
     """Return whether any row is an anomaly."""
-    output = options.output or ("-" if options.table == "-" else beside(options.table, ".anomalies.csv"))
+    passing = is_stream(options.table)
+    output = options.output or ("-" if passing else beside(options.table, ".anomalies.csv"))
     report = None if options.no_report else options.report
-    if not report and not options.no_report and options.table != "-":
+    if not report and not options.no_report and not passing:
         report = beside(options.table, ".report.html")
     check_streams(options, output)
     with told(console) as warnings:
         source = open_source(options)
-        check_places(output, report, options.model)
+        check_places(output, report, options.model, read=[options.table])
         writer = table_writer(output)
+        writer.check(source.schema)
         if report:
             need_figures()
         table = read_whole(source, console)
@@ -57,7 +60,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     if options.json:
         written = {"output": output, "report": report, "model": options.model}
         show_json(console, {**facts, **written, "top": row_records(first, found, why)})
-    elif output != "-" and not options.quiet:
+    elif output != "-" and not options.quiet and console.out is not None:
         show_rows(console, first, found, why)
     _close(console, found, pipeline["detector"], {"rows": output, "report": report, "model": options.model})
     return facts["anomalies"] > 0

@@ -15,7 +15,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     """Return False: fitting finds nothing."""
     with told(console):
         source = open_source(options)
-        check_places(options.model)
+        check_places(options.model, read=[options.table])
         pipeline, X = fit_pipeline(options, read_whole(source, console), console)
         save(pipeline, options.model)
     if options.json:

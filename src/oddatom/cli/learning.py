@@ -13,6 +13,7 @@ from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector
 from oddatom.cli.console import Console
 from oddatom.cli.listing import say_columns
 from oddatom.decisions import benjamini_hochberg
+from oddatom.model_io.files import content_of
 from oddatom.report.contributions import by_source, oddity_shares
 from oddatom.table import make_detector
 
@@ -30,7 +31,8 @@ def make_pipeline(options: argparse.Namespace) -> Any:
         detector: Any = OddAtomDetector(**common)
     else:
         detector = NAMED[options.detector](score="description_length", scaling="robust", calibration=FOLDS, **common)
-    return make_detector(detector, columns=options.columns, ignore=options.ignore, id=options.id)
+    coding = {name: getattr(options, name) for name in ("columns", "ignore", "id", "max_levels", "dates", "missing")}
+    return make_detector(detector, **coding)
 
 
 def fit_pipeline(options: argparse.Namespace, table: pa.Table, console: Console) -> tuple[Any, np.ndarray]:
@@ -44,6 +46,8 @@ def fit_pipeline(options: argparse.Namespace, table: pa.Table, console: Console)
     X = encoder.fit_transform(table)
     console.say(f"{X.shape[0]:,} rows, {len(encoder.columns_)} columns:")
     say_columns(console, encoder.columns_)
+    if options.model:
+        content_of(encoder)  # raises where it is too large for a file
     with console.status("fitting; the very first run compiles for about half a minute"):
         detector.fit(X)
     return pipeline, X

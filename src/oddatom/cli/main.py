@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
-import re
 import sys
 from collections.abc import Sequence
 
+from oddatom.cli.advice import as_options
 from oddatom.cli.console import Console, WrongUse
 from oddatom.cli.parser import make_parser
+from oddatom.cli.stopping import Stopped, leave, stoppable
 
 OK, FAILED, WRONG_USE, FOUND_ANOMALIES, INTERRUPTED = 0, 1, 2, 3, 130
-_OPTIONS = {"random_state": "seed", "n_jobs": "threads"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code: 0, 1 for what went wrong, 2 for wrong use, 3 for --fail-on-anomaly.
+
+    Ctrl-C gives 130, and another signal that ends it 128 and its number.
 
     Parameters
     ----------
@@ -31,17 +34,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = make_parser().parse_args(arguments)
         console = Console(quiet=getattr(options, "quiet", False))
-        found = options.run(options, console)
-        if console.out is not None:
-            console.out.flush()
+        with stoppable():
+            found = options.run(options, console)
+            if console.out is not None:
+                console.out.flush()
     except SystemExit as stop:  # argparse has said why
         return int(stop.code or OK)
     except BrokenPipeError:  # whoever read standard output has had enough
         _drop_output()
         return FAILED
-    except KeyboardInterrupt:
-        console.error("interrupted; no file is half written.")
-        return INTERRUPTED
+    except (KeyboardInterrupt, Stopped) as stop:
+        what, code = ("stopped", 128 + stop.signal) if isinstance(stop, Stopped) else ("interrupted", INTERRUPTED)
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            console.error(f"{what}; no file is half written.")
+        if arguments is None:
+            leave(code)
+        return code
     except WrongUse as error:
         console.error(_one_line(error))
         return WRONG_USE
@@ -60,15 +68,7 @@ def _one_line(error: BaseException) -> str:
         if error.errno == errno.ENOSPC:
             return f"the disk is full{where}. No file is half written; free some room or choose another place."
         return f"{error.strerror}{where}. Check the place and its permissions."
-    return _as_options(" ".join(str(error).split()) or type(error).__name__)
-
-
-def _as_options(text: str) -> str:
-    """Return an error of the library with options in place of parameters: --encoding latin-1, --seed."""
-    text = re.sub(r"^The '(\w+)' parameter of \w+", lambda found: f"--{_OPTIONS.get(found[1], found[1])}", text)
-    text = re.sub(r"\b(encoding|format)='([\w-]+)'", r"--\1 \2", text)
-    text = text.replace("TableEncoder", "the model")
-    return re.sub(r"(pass |pass its |or |in )'(format|delimiter|encoding|columns)'", r"\1--\2", text)
+    return as_options(" ".join(str(error).split()) or type(error).__name__)
 
 
 def _drop_output() -> None:

@@ -13,6 +13,11 @@ from oddatom.cli.console import printable
 
 DETECTORS = ("oddatom", "dl", "dpl", "kdl", "kdpl")
 FORMATS = ("csv", "tsv", "parquet", "arrow")
+DATES = ("number", "drop")
+MISSING = ("seen", "always")
+_MAX_LEVELS = "most values of a text column that get a column each (default: 20)"
+_DATES = "take dates as numbers (number, default) or leave them out (drop)"
+_MISSING = "where to mark missing values: seen (columns that have some, default) or always"
 _EXAMPLES = """\
 examples:
   oddatom detect data.csv                    rank, explain, report
@@ -68,7 +73,7 @@ def make_parser() -> argparse.ArgumentParser:
     _table(score)
     _output(score, "where to write the rows (default: DATA.scores.csv; - is standard output)")
     score.add_argument("--explain", action="store_true", help="add the columns that make each row odd")
-    score.add_argument("--batch", type=_whole, default=65_536, metavar="ROWS", help="rows at a time (default: 65536)")
+    score.add_argument("--batch", type=_size, default=65_536, metavar="ROWS", help="rows at a time (default: 65536)")
     _threshold(score)
     _alarm(score)
     _talk(score)
@@ -95,6 +100,21 @@ def make_parser() -> argparse.ArgumentParser:
     demo = _command(commands, "demo", "run on a table that ships with scikit-learn")
     demo.add_argument("-o", "--output", metavar="FOLDER", default="oddatom-demo", help="where (default: oddatom-demo)")
     _talk(demo)
+
+    paper = _command(commands, "paper", "run the paper's evaluation: every table and figure")
+    effort = paper.add_mutually_exclusive_group()
+    effort.add_argument("--quick", action="store_true", help="the paper's best settings, small grids (default)")
+    effort.add_argument("--full", action="store_true", help="the paper's whole grids: days")
+    paper.add_argument("--datasets", type=_names, metavar="A,B", help="these alone")
+    paper.add_argument("--methods", type=_names, metavar="A,B", help="these alone")
+    paper.add_argument("--experiments", type=_names, metavar="A,B", help="these alone")
+    paper.add_argument("--views", type=_names, metavar="A,B", help="of published, converged, unlabelled")
+    paper.add_argument("--dictionaries", type=_whole, default=20, metavar="N", help="first ones to try (default: 20)")
+    paper.add_argument("--data", metavar="FOLDER", help="with the sets' files (default: $ODDATOM_DATA, or fetched)")
+    paper.add_argument("-o", "--output", metavar="FOLDER", default="results", help="where (default: results)")
+    paper.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the dictionaries (default: 0)")
+    paper.add_argument("--jobs", type=_whole, metavar="N", help="processes (default: one for each core)")
+    paper.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
 
     completion = _command(commands, "completion SHELL", "print what makes a shell complete words")
     completion.add_argument("shell", metavar="SHELL", choices=SHELLS, help="bash, zsh or fish")
@@ -139,6 +159,9 @@ def _learning(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--columns", type=_names, metavar="A,B", help="use these columns alone")
     group.add_argument("--ignore", type=_names, default=[], metavar="A,B", help="do not use these columns")
     group.add_argument("--id", type=_names, default=[], metavar="A,B", help="columns that name rows; not used")
+    group.add_argument("--max-levels", type=_size, default=20, metavar="N", help=_MAX_LEVELS)
+    group.add_argument("--dates", choices=DATES, default=DATES[0], metavar="NAME", help=_DATES)
+    group.add_argument("--missing", choices=MISSING, default=MISSING[0], metavar="NAME", help=_MISSING)
     group.add_argument(
         "--detector",
         choices=DETECTORS,
@@ -195,6 +218,10 @@ def _file(text: str) -> str:
 
 def _whole(text: str) -> int:
     return _number(text, 1, None, "above 0")
+
+
+def _size(text: str) -> int:
+    return _number(text, 1, 2**31 - 1, "from 1 to 2147483647")
 
 
 def _seed(text: str) -> int:

@@ -18,7 +18,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     with told(console) as warnings:
         pipeline = load_pipeline(options)
         source = open_source(options)
-        check_places(output)
+        check_places(output, read=[options.table, options.model])
         need_figures()
         table = read_whole(source, console)
         X = pipeline["table"].transform(table)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from oddatom.cli.learning import Results
+from oddatom.cli.tables import is_stream
 from oddatom.report import gather_content, write_report
 
 
@@ -34,7 +35,7 @@ def write_table_report(
     encoder = pipeline["table"]
     used = {decision.name for decision in encoder.columns_ if decision.used}
     shown = [name for name in table.column_names if name in used or options.show_ids]
-    name = "standard input" if options.table == "-" else Path(options.table).name
+    name = "standard input" if is_stream(options.table) else Path(options.table).name
     content = gather_content(
         pipeline["detector"],
         X,
@@ -48,7 +49,7 @@ def write_table_report(
         row_numbers=np.arange(1, len(X) + 1),
         scores=found.scores,
         p_values=found.p_values,
-        how_to=_how_to(options.table, options.model),
+        how_to=_how_to("-" if is_stream(options.table) else options.table, options.model),
         warnings=warnings,
     )
     write_report(path, content)

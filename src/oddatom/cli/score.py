@@ -16,6 +16,7 @@ from oddatom.cli.tables import (
     check_streams,
     for_output,
     full_batches,
+    is_stream,
     open_source,
     table_writer,
     told,
@@ -25,17 +26,20 @@ from oddatom.cli.tables import (
 
 def run(options: argparse.Namespace, console: Console) -> bool:
     """Return whether any row is an anomaly."""
-    output = options.output or ("-" if options.table == "-" else beside(options.table, ".scores.csv"))
+    output = options.output or ("-" if is_stream(options.table) else beside(options.table, ".scores.csv"))
     check_streams(options, output)
     n_rows = n_flagged = 0
     usual: np.ndarray | None = None
     with told(console):
         pipeline = load_pipeline(options)
-        batches = full_batches(open_source(options), options.batch)
-        check_places(output)
+        source = open_source(options)
+        check_places(output, read=[options.table, options.model])
+        batches = full_batches(source, options.batch)
         if pipeline["detector"].threshold_.kind == "fdr":
             console.say(f"false discoveries are controlled in every {options.batch:,} rows")
-        with table_writer(output) as writer:
+        writer = table_writer(output)
+        writer.check(source.schema)
+        with writer:
             for batch in console.progress(batches, "rows", sizes=lambda batch: batch.num_rows):
                 X = pipeline["table"].transform(batch)
                 found = results(pipeline["detector"], X)

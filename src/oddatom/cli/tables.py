@@ -6,13 +6,15 @@ import argparse
 import os
 import re
 import stat
+import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
+from oddatom.cli.advice import as_options
 from oddatom.cli.console import Console, WrongUse, printable
 from oddatom.exceptions import TableError, TableWarning
 from oddatom.table import TableWriter, open_table
@@ -51,18 +53,20 @@ def full_batches(source: Iterable[Any], n_rows: int = BATCH_ROWS) -> Iterator[pa
 
 def beside(table: str, ending: str) -> str:
     """Return a file name beside a table: data.csv.gz and ".report.html" make data.report.html."""
-    folder, name = os.path.split("stdin" if table == "-" else table)
+    folder, name = os.path.split("stdin" if is_stream(table) else table)
     while os.path.splitext(name)[1].lower() in _TABLES:
         name = os.path.splitext(name)[0]
     return os.path.join(folder, name + ending)
 
 
-def check_places(*files: str | None) -> None:
-    """Raise, before any work, where a file cannot be written."""
-    named = [os.path.realpath(file) for file in files if file and file != "-" and not _is_device(file)]
+def check_places(*files: str | None, read: Sequence[str] = ()) -> None:
+    """Raise, before any work, where a file cannot be written, or is one of those that are read."""
+    named = [os.path.realpath(file) for file in files if file and not is_stream(file)]
     if len(set(named)) < len(named):
         raise WrongUse("two results go to the same file. Give them different names.")
     for path in named:
+        if any(os.path.exists(path) and os.path.exists(file) and os.path.samefile(path, file) for file in read):
+            raise WrongUse(f"{path!r} is read, and would be written over. Choose another name for the result.")
         folder = os.path.dirname(path)
         if os.path.isdir(path):
             raise ValueError(f"{path!r} is a folder. Name a file in it.")
@@ -75,13 +79,15 @@ def check_places(*files: str | None) -> None:
 def table_writer(path: str) -> TableWriter:
     """Return a writer by the file's extension; devices and pipes get csv."""
     try:
-        return TableWriter(path, format="csv" if _is_device(path) else None)
+        return TableWriter(path, format="csv" if path != "-" and is_stream(path) else None)
     except TableError as error:
         raise TableError(str(error).replace(" or pass 'format'", "")) from None
 
 
 def check_streams(options: argparse.Namespace, output: str) -> None:
-    """Raise where JSON and rows would both go to standard output."""
+    """Raise where rows cannot go to standard output, or JSON would go there too."""
+    if output == "-" and sys.stdout is None:
+        raise ValueError("standard output is closed. Pass -o FILE for the rows, or open it.")
     if options.json and output == "-":
         raise WrongUse("--json and the rows both go to standard output. Pass -o FILE for the rows, or leave --json.")
 
@@ -119,9 +125,9 @@ def told(console: Console) -> Iterator[list[str]]:
 
     def tell(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         nonlocal again
-        if issubclass(category, DeprecationWarning | FutureWarning):
+        if not issubclass(category, UserWarning | RuntimeWarning):  # the others are for programmers
             return
-        text = " ".join(str(message).split())
+        text = as_options(" ".join(str(message).split()))
         for part in text.rstrip(".").split("; ") if issubclass(category, TableWarning) else [text]:
             kind = re.sub(r"values?|\d+|, for instance .*", "", part)
             again |= kind in seen
@@ -139,8 +145,10 @@ def told(console: Console) -> Iterator[list[str]]:
         console.say("The numbers in warnings are of the first rows that had them; there were more.")
 
 
-def _is_device(path: str) -> bool:
-    """Return whether a path is a device, a pipe or the like, which is written in place."""
+def is_stream(path: str) -> bool:
+    """Return whether a path is "-", a device, a pipe or the like: read once, written in place."""
+    if path == "-":
+        return True
     try:
         mode = os.stat(path).st_mode
     except OSError:

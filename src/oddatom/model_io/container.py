@@ -42,6 +42,7 @@ def to_bytes(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
     text = jsontext.write({**document, "sha256": _NO_DIGEST})
     content = bytearray(safetensors_bytes(arrays, metadata={KEY: text}))
     header = content[: 8 + int.from_bytes(content[:8], "little")]
+    jsontext.check_size(header[8:])  # quotes within quotes take more room
     (found,) = _DIGEST.finditer(header)
     content[slice(*found.span(1))] = hashlib.sha256(content).hexdigest().encode()
     return bytes(content)
@@ -81,8 +82,7 @@ def _read_header(file: IO[bytes], size: int) -> bytes:
     length = int.from_bytes(start, "little")
     if len(start) == 8 and length > jsontext.MAX_BYTES:
         raise ModelFileError(
-            f"it is no model file, or damaged: its header would have {length:,} bytes, and {jsontext.MAX_BYTES:,} is "
-            f"the most. Pass a file that oddatom.save wrote."
+            "it is no model file, or damaged: it does not start as one. Pass a file that oddatom.save wrote."
         )
     if size < 8 + length or len(start) < 8:
         raise ModelFileError(f"it is cut short after {size:,} bytes, within its header. {AGAIN}")

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.pipeline import Pipeline
 
 import oddatom
 from oddatom._atomic import write_atomic
 from oddatom.exceptions import ModelFileError
-from oddatom.model_io import container
+from oddatom.model_io import container, jsontext
 from oddatom.model_io.models import decode_model, decode_top, encode_model, encode_top
 from oddatom.model_io.rules import Mismatch, shown
 from oddatom.model_io.tree import Decoder, Encoder
@@ -42,6 +43,16 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ValueError
         The model holds what a file cannot; the message says where.
     """
+    write_atomic(path, content_of(model))
+
+
+def content_of(model: Any) -> bytes:
+    """Return what `save` writes, or raise as it does: whether part of a model can be saved shows before all is fitted.
+
+    Parameters
+    ----------
+    model : estimator
+    """
     encoder = Encoder(encode_model)
     try:
         tree = encode_top(model, encoder)
@@ -49,7 +60,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         advice = error.advice or "Fit the model again, and leave what fit has set as it is."
         raise ValueError(f"Cannot save this {type(model).__name__}: {error}. {advice}") from None
     document = {"format": ".".join(map(str, FORMAT)), "model": tree, "versions": _versions()}
-    write_atomic(path, container.to_bytes(document, encoder.arrays))
+    try:
+        return container.to_bytes(document, encoder.arrays)
+    except jsontext.TooLarge as error:
+        raise ValueError(_too_large(model, error)) from None
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -103,6 +117,16 @@ def _model(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
         advice = f"It was written by oddatom {shown(writer)}, a newer one. {update}" if newer else _SAVE_AGAIN
         raise ModelFileError(f"{error}. {advice}") from None
     return model
+
+
+def _too_large(model: Any, error: Exception) -> str:
+    """Return the error that a model's description is too large, with the columns that make it so."""
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    columns = [column for step in steps for column in getattr(step, "columns_", ()) if column.levels]
+    most = sorted(columns, key=lambda column: -len(column.levels))[:3]
+    named = ", ".join(f"{shown(column.name)} ({len(column.levels):,})" for column in most)
+    advice = f"The text columns with most values are {named}: leave them out with 'ignore'." if named else ""
+    return f"Cannot save this {type(model).__name__}: its description has {error}. {advice}".rstrip()
 
 
 def _versions() -> dict[str, str]:

@@ -20,6 +20,10 @@ class BadJSON(ValueError):
     """The text is no JSON, or none of ours."""
 
 
+class TooLarge(BadJSON):
+    """A value takes more JSON than would be read again."""
+
+
 def parse(text: bytes) -> Any:
     """Return what a JSON text says.
 
@@ -31,10 +35,7 @@ def parse(text: bytes) -> Any:
     text : bytes
         UTF-8.
     """
-    if len(text) > MAX_BYTES:
-        raise BadJSON(f"{len(text):,} bytes of JSON, and {MAX_BYTES:,} is the most")
-    if text.count(b",") + text.count(b"[") + text.count(b"{") + text.count(b'"') > 4 * MAX_NODES:
-        raise BadJSON(f"more than {MAX_NODES:,} values")
+    check_size(text)
     depth = _depth(text)
     if depth > MAX_DEPTH:
         raise BadJSON(f"{depth} levels of JSON, and {MAX_DEPTH} is the most")
@@ -58,8 +59,16 @@ def write(value: Any) -> str:
     try:
         parse(text.encode())
     except BadJSON as error:
-        raise ValueError(f"The model is too large to be described: {error}.") from None
+        raise TooLarge(str(error)) from None
     return text
+
+
+def check_size(text: bytes | bytearray) -> None:
+    """Raise where a text has more bytes, or more values, than will be read."""
+    if len(text) > MAX_BYTES:
+        raise TooLarge(f"{len(text):,} bytes of JSON, and {MAX_BYTES:,} is the most")
+    if text.count(b",") + text.count(b"[") + text.count(b"{") + text.count(b'"') > 4 * MAX_NODES:
+        raise TooLarge(f"more than {MAX_NODES:,} values")
 
 
 def _depth(text: bytes) -> int:

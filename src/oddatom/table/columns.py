@@ -14,6 +14,8 @@ from oddatom.table._arrow import pa
 from oddatom.table.forms import Values, from_arrow, numbers
 from oddatom.table.objects import from_objects
 
+DELIMITER = b"oddatom.delimiter"  # in the metadata of a table from a text file
+
 
 class Columns(NamedTuple):
     """The columns of a table, turned into `Values` one by one.
@@ -27,12 +29,15 @@ class Columns(NamedTuple):
     n_rows : int
     get : callable
         The values of the column at a position.
+    delimiter : str
+        What stood between the cells of the text file it came from, "" where that is not known.
     """
 
     names: list[str]
     named: bool
     n_rows: int
     get: Callable[[int], Values]
+    delimiter: str = ""
 
 
 def unique_names(names: Iterable[Any]) -> list[str]:
@@ -57,7 +62,8 @@ def as_columns(X: Any) -> Columns:
     X : pyarrow.Table or RecordBatch, frame, or array-like of shape (n_rows, n_columns)
     """
     if isinstance(X, (pa.Table, pa.RecordBatch)):
-        return Columns(unique_names(X.schema.names), True, X.num_rows, lambda i: from_arrow(X.column(i)))
+        delimiter = (X.schema.metadata or {}).get(DELIMITER, b"").decode()
+        return Columns(unique_names(X.schema.names), True, X.num_rows, lambda i: from_arrow(X.column(i)), delimiter)
     if _is_frame("pandas", X):
         return _named(X.columns, X.shape[0], lambda i: _from_pandas(X.iloc[:, i]))
     if _is_frame("polars", X):

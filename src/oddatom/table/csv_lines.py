@@ -10,12 +10,13 @@ from oddatom.table._arrow import pa, pc
 
 # Digits with points and commas are numbers in one country or another, and no formulas.
 _NUMBER = r"^[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)? ?%?$"
+_DELIMITERS = ",;\t|"
 _FORMULA = r"^[=+\-@\t\r](?s:.)"  # one character alone does nothing
 
 
 def csv_header(names: list[str], delimiter: str, safe: bool) -> bytes:
     """Return the header line."""
-    cells = _quoted(_guarded(pa.array(names, pa.large_string()), safe), delimiter).to_pylist()
+    cells = _written(pa.array(names, pa.large_string()), delimiter, safe).to_pylist()
     return (delimiter.join(cells) + "\n").encode()
 
 
@@ -52,12 +53,24 @@ def _cells(column: Any, delimiter: str, safe: bool) -> Any:
         text = pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.large_string())
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_date(kind):
         return text.fill_null("")
-    return _quoted(_guarded(text.fill_null(""), safe), delimiter)
+    return _written(text.fill_null(""), delimiter, safe)
 
 
-def _guarded(text: Any, safe: bool) -> Any:
-    if not safe:
+def _written(text: Any, delimiter: str, safe: bool) -> Any:
+    """Return text guarded and, where it holds any delimiter, a quote, a line break or spaces around it, in quotes."""
+    special = pc.match_substring_regex(text, rf'["\r\n{_DELIMITERS}]|^\s|\s$')
+    any_special = pc.any(special).as_py()
+    if safe:
+        text = _guarded(_guarded_inside(text, delimiter) if any_special else text)
+    if not any_special:
         return text
+    quote, empty = pa.scalar('"', pa.large_string()), pa.scalar("", pa.large_string())
+    doubled = pc.replace_substring(text, '"', '""')
+    return pc.if_else(special, pc.binary_join_element_wise(quote, doubled, quote, empty), text)
+
+
+def _guarded(text: Any) -> Any:
+    """Return text with an apostrophe before formulas."""
     formula = pc.and_not(pc.match_substring_regex(text, _FORMULA), pc.match_substring_regex(text, _NUMBER))
     if not pc.any(formula).as_py():
         return text
@@ -65,11 +78,10 @@ def _guarded(text: Any, safe: bool) -> Any:
     return pc.if_else(formula, pc.binary_join_element_wise(pa.scalar("'", pa.large_string()), text, empty), text)
 
 
-def _quoted(text: Any, delimiter: str) -> Any:
-    """Return text in quotes where it holds a delimiter, a quote or a line break, or starts or ends with a space."""
-    special = pc.match_substring_regex(text, r'["\r\n' + ("\\t" if delimiter == "\t" else delimiter) + r"]|^\s|\s$")
-    if not pc.any(special).as_py():
-        return text
-    quote, empty = pa.scalar('"', pa.large_string()), pa.scalar("", pa.large_string())
-    doubled = pc.replace_substring(text, '"', '""')
-    return pc.if_else(special, pc.binary_join_element_wise(quote, doubled, quote, empty), text)
+def _guarded_inside(text: Any, delimiter: str) -> Any:
+    """Return text with an apostrophe where a formula starts for a spreadsheet that splits lines at other delimiters.
+
+    Quotes do not help there: they stand in the middle of what it takes for a cell.
+    """
+    others = "".join(mark for mark in _DELIMITERS if mark != delimiter)
+    return pc.replace_substring_regex(text, rf'([{others}\r\n][\s"]*)([=+\-@])', r"\1'\2")

@@ -178,6 +178,9 @@ def _decoded(head: bytes, label: str, encoding: str, whole: bool) -> str:
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise TableError(f"{label} is not UTF-8 but UTF-16. Pass encoding='utf-16'.")
         if b"\0" in head:
+            for name, low, high in (("utf-16-le", head[::2], head[1::2]), ("utf-16-be", head[1::2], head[::2])):
+                if high.count(0) > 0.7 * len(high) and low.count(0) < 0.1 * len(low):
+                    raise TableError(f"{label} is not UTF-8 but looks like UTF-16. Pass encoding='{name}'.")
             raise TableError(f"{label} is not a table: it holds binary data. Pass a csv, parquet or Arrow file.")
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(head, final=whole)

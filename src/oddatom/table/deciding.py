@@ -12,12 +12,15 @@ from oddatom.table.decision import ColumnDecision, leave_out
 from oddatom.table.forms import DAY, Values, date_text, dates, numbers
 from oddatom.table.ids import number_id, text_id
 from oddatom.table.words import (
+    COMMAS,
+    DECIMAL_COMMA,
     NUMBER_FORMATS,
     PAIRS,
     PLAIN,
     Words,
     has_leading_zeros,
     may_be_read,
+    points_group,
     quick_numbers,
     read_booleans,
     read_numbers,
@@ -40,12 +43,18 @@ class Rules(NamedTuple):
         Whether to mark missing values in columns that have none in training.
     named : bool
         Whether the user named the columns to use: then none is taken for an id.
+    commas : bool
+        Whether a comma that may mark thousands or decimals, as in 1,234, marks decimals.
+    points : bool
+        Whether such a point marks thousands.
     """
 
     max_levels: int = 20
     dates: str = "number"
     always_indicate: bool = False
     named: bool = False
+    commas: bool = False
+    points: bool = False
 
 
 def decide(name: str, values: Values, rules: Rules) -> ColumnDecision:
@@ -66,10 +75,11 @@ def decide(name: str, values: Values, rules: Rules) -> ColumnDecision:
 def _decide_text(name: str, values: Values, rules: Rules) -> ColumnDecision:
     """Find numbers, booleans or dates in text, or take it for what it is."""
     text = values.data
+    styles = _number_styles(text, rules)
     if not values.category:
-        quick = quick_numbers(text)
-        if quick is not None and not has_leading_zeros(text):  # numbers among them read alike
-            return _number(name, numbers(quick).data, rules, PLAIN, 0, text, True)
+        quick = quick_numbers(text) if styles[0] == PLAIN else None
+        if quick is not None and np.isfinite(quick).any() and not has_leading_zeros(text):
+            return _number(name, numbers(quick).data, rules, PLAIN, 0, text, True)  # native numbers read alike
         stamps = quick_dates(text) if quick is None else None
         if stamps is not None:
             return _date(name, dates(stamps).data, rules, ISO, 0)
@@ -82,17 +92,26 @@ def _decide_text(name: str, values: Values, rules: Rules) -> ColumnDecision:
             return _boolean(name, words.spread(read_booleans(words.words)), rules, 0)
         enough = MOSTLY * counts.sum()
         if counts[may_be_read(words.words)].sum() >= enough:
-            style, read, n_read = _best(words, counts, NUMBER_FORMATS, read_numbers)
+            style, read, n_read = _best(words, counts, styles, read_numbers)
             if n_read >= enough and not has_leading_zeros(text):
                 n_unread = int(counts.sum()) - n_read
                 data = numbers(words.spread(read)).data
                 if values.native is not None:
                     data = np.where(np.isnan(values.native), data, values.native)
+                if np.isnan(data).all():
+                    return leave_out(name, "number", "its values are too large for numbers", data.size)
                 return _number(name, data, rules, style, n_unread, None, True)
             style, read, n_read = _best(words, counts, DATE_FORMATS, read_dates)
             if n_read >= enough:
                 return _date(name, dates(words.spread(read)).data, rules, style, int(counts.sum()) - n_read)
     return _text(name, words, counts, rules)
+
+
+def _number_styles(text: Any, rules: Rules) -> tuple[str, ...]:
+    """Return the ways to write numbers, in the order in which they are tried."""
+    if rules.points and points_group(text):
+        return DECIMAL_COMMA, PLAIN, COMMAS
+    return (PLAIN, DECIMAL_COMMA, COMMAS) if rules.commas else NUMBER_FORMATS
 
 
 def _is_boolean(words: Words, counts: np.ndarray) -> bool:

@@ -19,6 +19,7 @@ from oddatom.table.deciding import Rules, decide
 from oddatom.table.decision import ColumnDecision, leave_out
 from oddatom.table.encoding import encode
 from oddatom.table.forms import no_values
+from oddatom.table.number_styles import settle_styles
 from oddatom.table.wording import in_words, nothing_left, some
 
 
@@ -27,8 +28,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Every column is looked at once, at training:
 
-    - numbers, also those written as text ("12", "1,234.5", "1.234,5", "€ 5", "7 %"), stay numbers; a missing value
-      becomes the median, and a column "age is missing" marks it where training had missing values;
+    - numbers, also those written as text ("12", "1,234.5", "1.234,5", "€ 5", "7 %"), stay numbers; other columns, and
+      semicolons in the file, say what the comma in "1,234" means; a missing value becomes the median, and a column
+      "age is missing" marks it where training had missing values;
     - booleans, also as words (true, yes, on, …), become 0 and 1, a missing value the commoner of the two;
     - dates, also as text, become days since the median;
     - text with up to `max_levels` values becomes a column for each, "colour=red", and one, "colour is new", for values
@@ -141,7 +143,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     decisions.append(leave_out(name, "ignored", "it is not among the columns to use"))
                 else:
                     decisions.append(decide(name, table.get(i), rules))
-            self.columns_ = _different_outputs(decisions)
+            self.columns_ = _different_outputs(settle_styles(table, decisions, rules))
             if not any(decision.used for decision in self.columns_):
                 raise ValueError(nothing_left(self.columns_))
             self.n_features_in_ = len(table.names)

@@ -82,11 +82,12 @@ def open_table(
             f"The 'delimiter' parameter of open_table must be one ASCII character. Got {delimiter!r} instead."
         )
     try:
+        "".encode(encoding)  # rot13 and the like refuse
         encoding = codecs.lookup(encoding).name
-    except LookupError:
+    except (LookupError, UnicodeError):
         raise ValueError(
-            f"The 'encoding' parameter of open_table must be one that Python knows. Got {encoding!r} instead. "
-            "'utf-8' and 'latin-1' are usual."
+            f"The 'encoding' parameter of open_table must be a text encoding that Python knows. Got {encoding!r} "
+            "instead. 'utf-8' and 'latin-1' are usual."
         ) from None
     encoding = "utf-8" if encoding == "utf-8-sig" else encoding
     table = _open(os.fspath(path), format, delimiter, encoding)
@@ -120,7 +121,8 @@ class TableSource:
         self._columns = list(schema.names if columns is None else columns)
         self.label: str = table.label
         self.format: str = table.format
-        self.schema = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+        some_fields = [schema.field(name) for name in self._columns]
+        self.schema = schema if columns is None else pa.schema(some_fields, schema.metadata)
         self.names: list[str] = list(self.schema.names)
 
     def __iter__(self) -> Iterator[Any]:
@@ -140,6 +142,8 @@ class TableSource:
 def _open(path: str, format: str | None, delimiter: str | None, encoding: str) -> Any:
     """Return the table at a path, opened as what it is."""
     if path == "-":
+        if sys.stdin is None:
+            raise TableError("standard input is closed. Pass a file, or open it.")
         return _open_pipe(sys.stdin.buffer, "standard input", format, delimiter, encoding)
     label = repr(path)
     try:
@@ -149,7 +153,12 @@ def _open(path: str, format: str | None, delimiter: str | None, encoding: str) -
         name = Path(path).name.lower().removesuffix(".gz")
         kind = format or FORMATS.get(Path(name).suffix)
         if not stat.S_ISREG(mode):
-            return _open_pipe(open(path, "rb"), label, kind, delimiter, encoding)
+            pipe = open(path, "rb")  # noqa: SIM115 - read later
+            try:
+                return _open_pipe(pipe, label, kind, delimiter, encoding, pipe.close)
+            except BaseException:
+                pipe.close()
+                raise
         if kind is None:
             raise TableError(
                 f"{label} has no extension that says what it is ({', '.join(FORMATS)}). Rename it or pass 'format'."
@@ -169,12 +178,12 @@ def _open(path: str, format: str | None, delimiter: str | None, encoding: str) -
         raise TableError(f"{label} may not be read. Check its permissions.") from None
 
 
-def _open_pipe(pipe: Any, label: str, kind: str | None, delimiter: str | None, encoding: str) -> Any:
-    """Return the table that comes through a pipe."""
+def _open_pipe(pipe: Any, label: str, kind: str | None, delimiter: str | None, encoding: str, close: Any = None) -> Any:
+    """Return the table that comes through a pipe; `close` is called when it has been read."""
     if kind == "parquet":
         raise TableError(f"{label} cannot be read as parquet, which needs a file. Pass a file, csv or an Arrow stream.")
     pipe = unzipped(pipe)
-    stream = Stream(label, pipe=pipe)
+    stream = Stream(label, pipe=pipe, close=close)
     if kind == "arrow" or (kind is None and pipe.peek(4)[:4] == b"\xff\xff\xff\xff"):
         return ArrowTable(stream)
     return CsvTable(stream, _delimiter(kind, delimiter), encoding)

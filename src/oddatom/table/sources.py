@@ -9,7 +9,7 @@ from typing import Any
 
 from oddatom.exceptions import TableError
 from oddatom.table._arrow import pa
-from oddatom.table.columns import unique_names
+from oddatom.table.columns import DELIMITER, unique_names
 from oddatom.table.csv_text import csv_batches, find_layout, unzipped
 
 BROKEN = (pa.ArrowException, OSError, EOFError, zlib.error)
@@ -18,10 +18,11 @@ BROKEN = (pa.ArrowException, OSError, EOFError, zlib.error)
 class Stream:
     """A binary stream: a file, which can be opened again, or a pipe, which is read once."""
 
-    def __init__(self, label: str, path: str | None = None, pipe: Any = None) -> None:
+    def __init__(self, label: str, path: str | None = None, pipe: Any = None, close: Any = None) -> None:
         self.label = label
         self.path = path
         self._pipe = pipe
+        self._close = close
 
     @property
     def once(self) -> bool:
@@ -38,6 +39,8 @@ class Stream:
         if self._pipe is None:
             raise TableError(f"{self.label} can be read once. Save it in a file to read it again.")
         yield self._pipe
+        if self._pipe is None and self._close is not None:  # after an error a thread may still read it
+            self._close()
 
     def spent(self) -> None:
         """Say that a pipe has been read."""
@@ -55,7 +58,8 @@ class CsvTable:
         with _damage(self.label, "csv"), stream.opened() as lines:
             self._layout, head = find_layout(lines, self.label, delimiter, encoding)
         self._head = head if stream.once else b""
-        self.schema = pa.schema([(name, pa.string()) for name in self._layout.names])
+        told = {DELIMITER: self._layout.delimiter.encode()}
+        self.schema = pa.schema([(name, pa.string()) for name in self._layout.names], told)
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
         """Yield record batches."""

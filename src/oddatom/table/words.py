@@ -21,9 +21,11 @@ NUMBER_FORMATS = (PLAIN, COMMAS, DECIMAL_COMMA)
 _EXPONENT = r"([eE][+-]?\d+)?$"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)" + _EXPONENT
 _GROUPED = {
-    COMMAS: r"^[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d*)?" + _EXPONENT,
-    DECIMAL_COMMA: r"^[+-]?(\d{1,3}(\.\d{3})+|\d+)?(,\d*)?" + _EXPONENT,
+    COMMAS: r"^[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)?(\.\d*)?" + _EXPONENT,
+    DECIMAL_COMMA: r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)?(,\d*)?" + _EXPONENT,
 }
+_POINTS_GROUP = r"^[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?$"
+_POINT_DECIMAL = r"^[+-]?([\d,]*\.(\d{1,2}|\d{4,})?([eE][+-]?\d+)?$|(0*|\d{4,})\.\d)|,\d{3}[,.]"
 PILOT = 100
 _UNITS = " \t$€£¥%"  # around a number
 
@@ -96,6 +98,18 @@ def read_numbers(words: Any, style: str) -> np.ndarray:
     bare = pc.if_else(pc.match_substring_regex(bare, _NUMBER), bare, pa.scalar(None, pa.large_string()))
     bare = pc.utf8_ltrim(bare, characters="+")
     return bare.cast(pa.float64()).to_numpy(zero_copy_only=False)
+
+
+def points_group(text: Any) -> bool:
+    """Return whether there are points, and every one may mark thousands: 1.234."""
+    pointed = pc.match_substring_regex(text, r"\d\.|\.\d")
+    grouped = pc.match_substring_regex(pc.utf8_trim(text, characters=_UNITS), _POINTS_GROUP)
+    return bool(pc.any(pointed).as_py()) and not pc.any(pc.and_not(pointed, grouped)).as_py()
+
+
+def has_decimal_points(text: Any) -> bool:
+    """Return whether a point can only mark decimals, as in 1.5, or a comma only thousands, as in 1,234.5."""
+    return bool(pc.any(pc.match_substring_regex(pc.utf8_trim(text, characters=_UNITS), _POINT_DECIMAL)).as_py())
 
 
 def read_booleans(words: Any) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,10 @@ from oddatom.exceptions import TableError
 from oddatom.table._arrow import pa
 from oddatom.table.csv_lines import csv_header, csv_lines
 from oddatom.table.reading import FORMATS, KINDS
+from oddatom.table.wording import some
 
 ROWS = 65_536  # written at once
+_AS_TEXT = "Name a .csv file, which holds them as text."
 
 
 class TableWriter:
@@ -36,8 +39,9 @@ class TableWriter:
         Columns and types. None means those of the first batch.
     safe : bool, default=True
         In text tables write an apostrophe before text that a spreadsheet would take for a formula: text, names of
-        columns included, that starts with =, +, -, @, a tab or a carriage return and is no number. Such a cell is not
-        read back as it was; False writes text as it is.
+        columns included, that starts with =, +, -, @, a tab or a carriage return and is no number, or has =, +, - or @
+        after a line break or what another country has between cells, as in "a;=1". Such a cell is not read back as it
+        was; False writes text as it is.
 
     Examples
     --------
@@ -73,6 +77,18 @@ class TableWriter:
                 self._zipped = gzip.GzipFile("", "wb", 3, self._file.file, mtime=0)
         return self
 
+    def check(self, schema: Any) -> None:
+        """Raise, before any work, where the format cannot hold a column.
+
+        Parameters
+        ----------
+        schema : pyarrow.Schema
+        """
+        bad = [] if self._holds(schema) else [field for field in schema if not self._holds(pa.schema([field]))]
+        if bad:
+            named = some([f"{field.name!r} ({field.type})" for field in bad])
+            raise TableError(f"{self.label} cannot hold the columns {named}. {_AS_TEXT}")
+
     def write(self, batch: Any) -> None:
         """Append rows.
 
@@ -93,7 +109,8 @@ class TableWriter:
         table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
         with self._told():
             self._start()
-            for rows in table.cast(self.schema).to_batches(ROWS):
+            table = table.cast(self.schema)
+            for rows in self._decoded(table).to_batches(ROWS):
                 if self._arrow is not None:
                     self._arrow.write_batch(rows)
                 else:
@@ -146,13 +163,45 @@ class TableWriter:
         if self._started:
             return
         self._started = True
-        if self.format == "parquet":
-            self._arrow = pa.parquet.ParquetWriter(self._sink, self.schema)
-        elif self.format == "arrow":
-            opened = pa.ipc.new_stream if self.path == "-" else pa.ipc.new_file
-            self._arrow = opened(self._sink, self.schema)
+        if self.format in ("parquet", "arrow"):
+            self.check(self.schema)
+            self._arrow = self._opened(self._sink, self.schema)
         else:
             self._sink.write(csv_header(self.schema.names, self._delimiter, self.safe))
+
+    def _opened(self, sink: Any, schema: Any) -> Any:
+        """Return a writer of pyarrow."""
+        schema = pa.schema([field.with_type(self._stored(field.type)) for field in schema])
+        if self.format == "parquet":
+            return pa.parquet.ParquetWriter(sink, schema)
+        return (pa.ipc.new_stream if self.path == "-" else pa.ipc.new_file)(sink, schema)
+
+    def _stored(self, kind: Any) -> Any:
+        """Return the type that a column is stored as.
+
+        The dictionaries of an Arrow file may not change from batch to batch; parquet knows none of lists.
+        """
+        decoded = pa.types.is_dictionary(kind) and (self.format == "arrow" or pa.types.is_nested(kind.value_type))
+        return kind.value_type if decoded else kind
+
+    def _decoded(self, table: Any) -> Any:
+        """Return a table with columns of the types that are stored."""
+        for i, field in enumerate(table.schema):
+            kind = self._stored(field.type)
+            if kind != field.type:
+                chunks = [chunk.dictionary_decode() for chunk in table.column(i).chunks]
+                table = table.set_column(i, field.name, pa.chunked_array(chunks, kind))
+        return table
+
+    def _holds(self, schema: Any) -> bool:
+        """Return whether the format has types for the columns."""
+        if self.format in ("csv", "tsv"):
+            return True
+        try:
+            self._opened(io.BytesIO(), schema).close()
+        except pa.ArrowException:
+            return False
+        return True
 
     def _finish(self) -> None:
         assert self._file is not None
@@ -166,11 +215,15 @@ class TableWriter:
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
-        """Turn errors of the file system into one line; a closed pipe is the reader's choice."""
+        """Turn errors of the file system and of pyarrow into one line; a closed pipe is the reader's choice."""
         try:
             yield
-        except BrokenPipeError:
+        except (BrokenPipeError, MemoryError):
             raise
         except OSError as error:
             said = error.strerror or " ".join(str(error).split())
             raise TableError(f"{self.label} cannot be written: {said}. Check the folder and the space left.") from None
+        except pa.ArrowException as error:
+            said = " ".join(str(error).split()).rstrip(".")[:200]
+            advice = "Write batches of the same types." if self.format in ("csv", "tsv") else _AS_TEXT
+            raise TableError(f"{self.label} cannot be written as {self.format}: {said}. {advice}") from None

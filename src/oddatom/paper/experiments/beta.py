@@ -1,0 +1,33 @@
+"""Balanced accuracy against beta: the learners of large sets, mean and maximum over dictionaries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from oddatom.paper.base import DataSet, Method, Rows, Run, Task
+from oddatom.paper.learners import FINE
+from oddatom.paper.planning import Plan, judged, make_task, timed_fit
+
+ORDER = 30
+QUICK_BETAS, QUICK_DICTIONARIES = (0.01, 0.05, 0.1, 0.2, 0.35, 0.5), 4
+
+
+def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
+    """Return every beta and dictionary, of methods that have no setting but beta."""
+    betas = QUICK_BETAS if plan.quick else FINE
+    n_draws = min(QUICK_DICTIONARIES, plan.dictionaries) if plan.quick else plan.dictionaries
+    return [
+        make_task("beta", view, data, method, {"beta": beta}, draw)
+        for data, method in plan.learners()
+        if set(method.grid(data, "full")[0]) == {"beta"}
+        for view in method.views[:2]
+        for beta in np.round(betas, 4).tolist()
+        for draw in range(n_draws)
+    ]
+
+
+def run(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> Run:
+    """Fit and judge all rows."""
+    fitted, out = timed_fit(task, data, rows, method, seed)
+    return judged(out, rows.y, fitted.train_labels, fitted.train_scores)

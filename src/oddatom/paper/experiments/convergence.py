@@ -1,0 +1,45 @@
+"""How the fit converges: F + G after every inner step, and L, F, G and balanced accuracy by outer iteration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from oddatom.paper.base import DataSet, Method, Rows, Run, Task, setting_text
+from oddatom.paper.planning import Plan, best_setting, judged, make_task, timed_fit
+
+ORDER = 20
+DATASET = "shuttle"  # the paper's figure is of this
+ITERATIONS = 6
+
+
+def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
+    """Return one dictionary on the paper's set, or on the first one where that is not to be had."""
+    pairs = [pair for pair in plan.learners() if set(pair[1].grid(pair[0], "full")[0]) == {"beta"}]
+    pairs = [pair for pair in pairs if pair[0].name == DATASET] or pairs[:1]
+    return [
+        make_task("convergence", view, data, method, best_setting(method, data))
+        for data, method in pairs
+        for view in method.views[:2]
+    ]
+
+
+def run(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> Run:
+    """Fit with one to six outer iterations from the same dictionary: each continues the one before it."""
+    curves: dict[str, list[float]] = {"ba": []}
+    for k in range(1, ITERATIONS + 1):
+        setting = task.options | {"max_iter": k} | ({"track": "atoms"} if k == ITERATIONS else {})
+        fitted, out = timed_fit(replace(task, setting=setting_text(setting)), data, rows, method, seed)
+        out = judged(out, rows.y, fitted.train_labels, fitted.train_scores)
+        curves["ba"].append(out.ba)
+    history = fitted.detector.history_  # type: ignore[attr-defined]
+    sweeps = [np.asarray(sweep, dtype=float) for sweep in history.lagrangian]
+    extra = {
+        "inner": np.concatenate(sweeps).tolist() if sweeps else [],
+        "sweep_ends": np.cumsum([sweep.size for sweep in sweeps]).tolist(),
+        **{name: [float(value) for value in history[name][1:]] for name in ("total", "F", "G")},
+        **curves,
+    }
+    return replace(out, task=task, extra=extra)

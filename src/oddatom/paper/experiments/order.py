@@ -1,0 +1,37 @@
+"""What the order of the rows does: as the file has them, shuffled, outliers first. The rows are the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from oddatom.paper.base import DataSet, Method, Rows, Run, Task
+from oddatom.paper.planning import Plan, best_setting, judged, make_task, seed_of, timed_fit
+
+ORDER = 60
+ORDERS = ("as filed", "shuffled", "outliers first")
+MOST_ROWS = 10_000
+
+
+def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
+    """Return every order, at the paper's best settings, on sets that do not take long."""
+    return [
+        make_task("order", view, data, method, best_setting(method, data), draw, order)
+        for data, method in plan.learners()
+        if data.n_rows <= MOST_ROWS and method.grid(data, "full") and "gamma" not in method.grid(data, "full")[0]
+        for view in method.views[:2]
+        for order in ORDERS
+        for draw in range(min(5 if plan.quick else 20, plan.dictionaries))
+    ]
+
+
+def run(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> Run:
+    """Fit and judge all rows in another order."""
+    order = np.arange(rows.y.size)
+    if task.part == "shuffled":
+        order = np.random.RandomState(seed_of(seed, task.draw)).permutation(order)
+    elif task.part == "outliers first":
+        order = np.argsort(~rows.y, kind="stable")
+    X, y = rows.X[order], rows.y[order]
+    fitted, out = timed_fit(task, data, Rows(X, y), method, seed)
+    return judged(out, y, fitted.train_labels, fitted.train_scores)

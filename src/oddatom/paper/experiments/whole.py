@@ -1,0 +1,33 @@
+"""The first experiment: all rows are fitted and judged. Tables of balanced accuracy, TPR and TNR, times."""
+
+from __future__ import annotations
+
+import time
+
+import pandas as pd
+
+from oddatom.paper.base import DataSet, Method, Rows, Run, Task
+from oddatom.paper.planning import Plan, judged, make_task, timed_fit
+
+ORDER = 0
+
+
+def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
+    """Return every view, setting and draw."""
+    tasks = []
+    for data, method in plan.pairs():
+        for view in method.views:
+            settings = [method.fixed(data)] if view == "unlabelled" else method.grid(data, plan.effort)
+            draws = method.draws(plan.dictionaries, view)
+            tasks += [make_task("whole", view, data, method, s, draw) for s in settings for draw in range(draws)]
+    return tasks
+
+
+def run(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> Run:
+    """Fit and judge all rows; the first draw is timed on them as new rows, too."""
+    fitted, out = timed_fit(task, data, rows, method, seed)
+    if task.draw == 0 and method.testable:
+        started = time.perf_counter()
+        fitted.labels(rows.X)
+        out.test_s = time.perf_counter() - started
+    return judged(out, rows.y, fitted.train_labels, fitted.train_scores)

@@ -1,0 +1,83 @@
+"""The objective after every inner step, and its parts after every outer iteration."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from oddatom.paper.context import Context
+from oddatom.paper.figures._style import MUTED, VIEW_COLOURS, VIEW_NAMES, WIDTH, lightly, one_set, views_of
+from oddatom.paper.tables._select import select
+
+ORDER = 1
+TITLE = "Convergence"
+_PAPER = "shuttle"
+_WIDE = 20.0  # a range of values that is drawn on a logarithmic scale
+_MARKERS = {"published": "o", "converged": "^"}
+_PARTS = (("total", "L, total error"), ("F", "F, dictionary's error"), ("G", "G, SVM's error"), ("ba", "BA"))
+
+
+def draw(runs: pd.DataFrame, context: Context) -> tuple[Figure, str] | None:
+    """Return the curves of the first draw that has them in each view."""
+    chosen = select(runs, context, ["convergence"]).runs
+    found = one_set(chosen[chosen["extra"].map(_has_curves)] if len(chosen) else chosen, context, _PAPER)
+    if found is None:
+        return None
+    data, method, group, other = found
+    curves = {}
+    for view in views_of(group):
+        first = group[group["view"] == view].sort_values(["draw", "setting"], kind="stable").iloc[0]
+        curves[view] = json.loads(first["extra"])
+    figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
+    places = figure.subplot_mosaic([["inner", "total", "F"], ["inner", "G", "ba"]], width_ratios=[1.7, 1, 1])
+    _inner(places["inner"], curves)
+    for name, title in _PARTS:
+        _outer(places[name], {view: curve[name] for view, curve in curves.items()}, title)
+    for name in ("G", "ba"):
+        places[name].set_xlabel("outer iteration")
+    return figure, (
+        f"{method.label} on {data.name}: the total error L = F + G after every inner step, outer iterations "
+        "marked by dotted lines (left), and L, F, G and balanced accuracy after every outer iteration (right); as "
+        f"published, where the SVM stops early, and with an exact solver.{other}"
+    )
+
+
+def _has_curves(extra: str) -> bool:
+    held = json.loads(extra or "{}")
+    return all(held.get(name) for name in ("inner", "sweep_ends", *(name for name, _ in _PARTS)))
+
+
+def _inner(axes: Any, curves: dict[str, Any]) -> None:
+    for view, curve in curves.items():
+        values = curve["inner"]
+        axes.plot(
+            range(len(values)),
+            values,
+            color=VIEW_COLOURS[view],
+            lw=1,
+            marker=_MARKERS[view],
+            ms=2.4,
+            label=VIEW_NAMES[view],
+        )
+    ends = next(iter(curves.values()))["sweep_ends"]
+    for end in ends:
+        axes.axvline(end, color=MUTED, lw=0.8, ls=(0, (1, 2)), zorder=0)
+    values = [value for curve in curves.values() for value in curve["inner"]]
+    if min(values) > 0 and max(values) > _WIDE * min(values):
+        axes.set_yscale("log")
+    axes.set_title("L after every inner step")
+    axes.set_xlabel("inner step (dotted: an outer iteration ends)")
+    axes.legend(loc="upper right")
+    lightly(axes)
+
+
+def _outer(axes: Any, lines: dict[str, list[float]], title: str) -> None:
+    for view, values in lines.items():
+        axes.plot(range(1, len(values) + 1), values, color=VIEW_COLOURS[view], lw=1.4, marker=_MARKERS[view], ms=4)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+    axes.set_title(title)
+    lightly(axes)

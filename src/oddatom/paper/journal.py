@@ -1,0 +1,100 @@
+"""Runs on disk: a journal that grows by a line a run, wherever it is cut off; a Parquet file at the end."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from oddatom._atomic import write_atomic
+from oddatom.paper.base import COLUMNS, Run, Task
+
+MEASURES = ("ba", "tpr", "tnr", "auroc", "ap", "train_s", "test_s")
+
+
+class Journal:
+    """The runs of a folder.
+
+    Parameters
+    ----------
+    folder : path
+        Made where it is missing.
+    about : dict
+        What all runs of a folder have in common; a folder with other runs is refused.
+    """
+
+    def __init__(self, folder: Path, about: dict[str, Any]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / "runs.jsonl"
+        self.runs: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._size = 0  # bytes of whole lines
+        found = self._read()
+        if found is not None and found != about:
+            differ = [
+                f"{name} {found.get(name)!r} instead of {about[name]!r}"
+                for name in about
+                if found.get(name) != about[name]
+            ]
+            raise ValueError(
+                f"{str(folder)!r} holds runs with {', '.join(differ)}. Choose another --output, or remove it."
+            )
+        self._file = open(self.path, "ab")  # noqa: SIM115
+        self._file.truncate(self._size)  # a line that was being written when a run was killed
+        if found is None:
+            self._write({"about": about})
+
+    def add(self, run: Run) -> None:
+        """Write a run down."""
+        record = asdict(run)
+        record = {**record.pop("task"), **record}
+        self.runs[run.task.place] = record
+        self._write(record)
+
+    def done(self) -> set[tuple[Any, ...]]:
+        """Return the places of tasks that need not be run again: those that failed are tried once more."""
+        return {place for place, record in self.runs.items() if not record["error"]}
+
+    def frame(self) -> pd.DataFrame:
+        """Return all runs, in the order of their tasks."""
+        records = [self.runs[place] for place in sorted(self.runs)]
+        frame = pd.DataFrame(records, columns=list(COLUMNS))
+        frame[list(MEASURES)] = frame[list(MEASURES)].astype(float)
+        frame["draw"] = frame["draw"].astype(int)
+        frame["extra"] = [json.dumps(extra) for extra in frame["extra"]]
+        return frame
+
+    def close(self, parquet: Path) -> None:
+        """Write all runs into a Parquet file."""
+        self._file.close()
+        content = io.BytesIO()
+        self.frame().to_parquet(content, engine="pyarrow", index=False)
+        write_atomic(parquet, content.getvalue())
+
+    def _write(self, record: dict[str, Any]) -> None:
+        self._file.write(json.dumps(record).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _read(self) -> dict[str, Any] | None:
+        """Read whole lines; return what the first says all runs have in common."""
+        about = None
+        if not self.path.exists():
+            return None
+        for line in self.path.read_bytes().splitlines(keepends=True):
+            try:
+                record = json.loads(line) if line.endswith(b"\n") else None
+            except ValueError:
+                record = None
+            if record is None:  # the rest was never written whole
+                break
+            self._size += len(line)
+            if about is None:
+                about = record.get("about", {})
+                continue
+            self.runs[Task(**{name: record[name] for name in COLUMNS[:7]}).place] = record
+        return about

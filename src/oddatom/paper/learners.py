@@ -1,0 +1,103 @@
+"""What the files of the paper's four learners share: grids, the two ways to fit, and what is read off a fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+
+from oddatom.exceptions import OddAtomWarning
+from oddatom.paper.base import DataSet, Effort, Method, Setting, View
+
+FINE = tuple(np.round(np.linspace(0.01, 0.5, 50), 4).tolist())
+COARSE = tuple(np.round(np.linspace(0.05, 0.5, 10), 4).tolist())
+KERNEL_WIDTHS = (
+    *(1 / 16654, 1 / 8126, 1 / 4096, 1 / 2048, 1 / 1024, 1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 12, 1 / 8, 1 / 4),
+    *(1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+)
+QUICK_WIDTHS = (1 / 1024, 1 / 12, 1.0, 8.0, 32.0)
+
+
+class FittedLearner:
+    """A learner after its fit.
+
+    In the first experiment rows are judged by the SVM of the last sweep, on the codes as that sweep left them; new rows
+    by the paper's batch algorithm ("published"), or each by itself ("converged").
+    """
+
+    def __init__(self, detector: Any, view: View) -> None:
+        self.detector = detector
+        self.view = view
+        decision = detector.train_decision_
+        if view == "published":
+            self.train_labels = decision <= 0.0  # libsvm's own rule
+        else:
+            scale = np.sqrt((detector.train_codes_.data**2).sum() / decision.size)  # rows this near are on the margin
+            self.train_labels = decision < -1e-6 * scale * np.linalg.norm(detector.train_coef_)
+        self.train_scores = -decision
+        self.extra = {"n_active": int(detector.active_atoms_.sum()), "gap": detector.history_["gap"][-1]}
+
+    def labels(self, X: np.ndarray) -> np.ndarray:
+        """Return the labels of new rows."""
+        with quiet():
+            found = self.detector.detect_batch(X) if self.view == "published" else self.detector.predict(X)
+        return np.asarray(found == -1)
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """Return the scores of new rows."""
+        with quiet():
+            return np.asarray(-self.detector.score_samples(X))
+
+
+class Learner(Method):
+    """One of the paper's four: exact solvers in the view "converged", the published program's in "published"."""
+
+    views = ("published", "converged", "unlabelled")
+    dictionaries = True
+    scaling = "frobenius"
+    detector: ClassVar[type]
+    early: ClassVar[Mapping[str, Any]]  # what stops early in the published program
+    grids: ClassVar[Mapping[str, Sequence[float]]]  # the paper's, by name of the setting
+    quick: ClassVar[Mapping[str, Sequence[float]]] = {}  # where the paper does not say which was best
+    names: ClassVar[Mapping[str, str]] = {}  # of settings that the detector calls otherwise
+    small: ClassVar[bool] = False
+
+    def takes(self, data: DataSet) -> bool:
+        """Whether the paper, or this evaluation, gives it this data set."""
+        return data.small == self.small
+
+    def grid(self, data: DataSet, effort: Effort) -> Sequence[Setting]:
+        """Return the paper's grid; or its best values, and a few of those that it does not name."""
+        best = {name: (value,) for name, value in data.settings.get(self.name, {}).items()}
+        grids = {**self.grids, **self.quick, **best} if effort == "quick" else {**self.grids, **_with(self.grids, best)}
+        return [dict(zip(grids, values, strict=True)) for values in product(*grids.values())]
+
+    def fixed(self, data: DataSet) -> Setting:
+        """Return the detector's own defaults."""
+        return {}
+
+    def fit(self, X: np.ndarray, data: DataSet, setting: Setting, draw: int, view: View, nu: float) -> FittedLearner:
+        """Fit to rows."""
+        named = {self.names.get(name, name): value for name, value in setting.items()}
+        if view != "unlabelled":
+            named |= {"n_nonzero": data.sparsity, "nu": nu, **(self.early if view == "published" else {})}
+        detector = self.detector(random_state=draw, **named)
+        with quiet():
+            return FittedLearner(detector.fit(X), view)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Hold back this package's warnings: an SVM without margin is a finding here, and seen in the figures."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OddAtomWarning)
+        yield
+
+
+def _with(grids: Mapping[str, Sequence[float]], best: Mapping[str, tuple[float, ...]]) -> dict[str, Sequence[float]]:
+    """Return the grids with the paper's best value in each, which is not always a point of it."""
+    return {name: sorted({*values, *best.get(name, ())}) for name, values in grids.items()}

@@ -1,0 +1,17 @@
+"""DPL-OCSVM: beta and gamma; the published program updates pairs by projected gradients and stops libsvm early."""
+
+from oddatom import DPLOCSVM
+from oddatom.paper.learners import FINE, Learner
+
+
+class DPL(Learner):
+    """Dictionary pair learning and one-class SVM."""
+
+    label = "DPL-OCSVM"
+    order = 1
+    detector = DPLOCSVM
+    early = {"pair_solver": "gradient", "svm_solver": "libsvm"}
+    grids = {"beta": FINE, "gamma": FINE}
+
+
+METHOD = DPL()

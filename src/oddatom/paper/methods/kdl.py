@@ -1,0 +1,20 @@
+"""KDL-OCSVM: beta and the width of the kernel. The paper names its best beta, not the width."""
+
+from oddatom import KDLOCSVM
+from oddatom.paper.learners import COARSE, KERNEL_WIDTHS, QUICK_WIDTHS, Learner
+
+
+class KDL(Learner):
+    """Kernel dictionary learning and one-class SVM."""
+
+    label = "KDL-OCSVM"
+    order = 10
+    detector = KDLOCSVM
+    early = {"atom_solver": "power", "svm_solver": "libsvm"}
+    grids = {"beta": COARSE, "kernel_gamma": KERNEL_WIDTHS}
+    quick = {"kernel_gamma": QUICK_WIDTHS}
+    names = {"kernel_gamma": "gamma"}
+    small = True
+
+
+METHOD = KDL()

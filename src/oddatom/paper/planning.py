@@ -1,0 +1,81 @@
+"""What an experiment is planned from, and what experiments share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from oddatom.paper.base import DataSet, Effort, Fitted, Method, Rows, Run, Setting, Task, View, setting_text
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was asked for.
+
+    Attributes
+    ----------
+    datasets, methods : sequences
+    effort : {"quick", "full"}
+    dictionaries : int
+        First dictionaries to try in the experiment on whole sets.
+    """
+
+    datasets: Sequence[DataSet]
+    methods: Sequence[Method]
+    effort: Effort
+    dictionaries: int = 20
+
+    @property
+    def quick(self) -> bool:
+        """Whether the effort is the small one."""
+        return self.effort == "quick"
+
+    def pairs(self) -> list[tuple[DataSet, Method]]:
+        """Return every method with the sets that it takes."""
+        return [(data, method) for data in self.datasets for method in self.methods if method.takes(data)]
+
+    def learners(self) -> list[tuple[DataSet, Method]]:
+        """Return the pairs of methods that start from a dictionary and have a converged view."""
+        return [(data, method) for data, method in self.pairs() if method.dictionaries and "converged" in method.views]
+
+
+def best_setting(method: Method, data: DataSet) -> Setting:
+    """Return the paper's best setting; of what the paper does not name, the middle of the quick grid."""
+    grid = method.grid(data, "quick")
+    return grid[len(grid) // 2]
+
+
+def make_task(
+    experiment: str, view: View, data: DataSet, method: Method, setting: Setting, draw: int = 0, part: str = ""
+) -> Task:
+    """Return a task from the things themselves."""
+    return Task(experiment, view, data.name, method.name, setting_text(setting), draw, part)
+
+
+def seed_of(seed: int, draw: int) -> int:
+    """Return the seed of a draw."""
+    return int(np.random.SeedSequence([seed, draw]).generate_state(1)[0])
+
+
+def timed_fit(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> tuple[Fitted, Run]:
+    """Fit to rows as a task says; return the fit and a run that holds how long it took."""
+    nu = data.nu if len(rows.y) == data.n_rows else max(float(rows.y.mean()), 1.0 / len(rows.y))
+    started = time.perf_counter()
+    fitted = method.fit(rows.X, data, task.options, seed_of(seed, task.draw), task.view, nu)
+    return fitted, Run(task, train_s=time.perf_counter() - started, extra=dict(fitted.extra))
+
+
+def judged(run: Run, y: np.ndarray, labels: np.ndarray, scores: np.ndarray | None = None) -> Run:
+    """Fill in the measures of labels and scores; those that one class alone does not have stay NaN."""
+    measures: dict[str, Any] = {}
+    if y.any() and not y.all():
+        tpr, tnr = float(labels[y].mean()), float(1.0 - labels[~y].mean())
+        measures = {"tpr": tpr, "tnr": tnr, "ba": (tpr + tnr) / 2}
+        if scores is not None and np.isfinite(scores).all():
+            measures |= {"auroc": float(roc_auc_score(y, scores)), "ap": float(average_precision_score(y, scores))}
+    return replace(run, **measures)

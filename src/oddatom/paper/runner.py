@@ -1,0 +1,130 @@
+"""Plan, run what is not yet done, write it down: in parallel, and again after being killed."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, cpu_count, delayed
+
+from oddatom.paper import datasets, methods
+from oddatom.paper.base import Rows, Run, Task
+from oddatom.paper.experiments import EXPERIMENTS
+from oddatom.paper.fetch import rows
+from oddatom.paper.journal import Journal
+from oddatom.paper.planning import Plan
+
+UNKNOWN = 1e-6  # seconds per row and feature of a kind of task that none has been run of yet
+
+
+def run_all(
+    plan: Plan,
+    journal: Journal,
+    experiments: list[str],
+    folder: str | None,
+    seed: int,
+    jobs: int | None,
+    tell: Callable[[int, int, float], None],
+) -> None:
+    """Run every task of the experiments that the journal does not have.
+
+    Parameters
+    ----------
+    plan : Plan
+    journal : Journal
+    experiments : list of str
+    folder : str or None
+        Of the data sets.
+    seed : int
+    jobs : int or None
+        Processes. None means one for each core.
+    tell : function of (tasks done, tasks in all, seconds left)
+    """
+    n_jobs = jobs or cpu_count()
+    clock = Clock(plan, n_jobs)
+    while True:
+        tasks = _planned(plan, journal, experiments)
+        places = journal.done() | clock.failed
+        left = [task for task in tasks if task.place not in places]
+        if not left:
+            return
+        left.sort(key=clock.expected, reverse=True)  # the longest first: no core waits for it at the end
+        clock.start(left, len(tasks))
+        for run in _each(left, folder, seed, n_jobs):
+            progress = clock.after(run)
+            journal.add(run)
+            tell(*progress)
+
+
+class Clock:
+    """How long is left: by the mean of the runs of the same kind, scaled by size where there are none yet."""
+
+    def __init__(self, plan: Plan, n_jobs: int) -> None:
+        self._size = {data.name: data.n_rows * data.n_features for data in plan.datasets}
+        self._n_jobs = n_jobs
+        self._taken: dict[tuple[str, ...], list[float]] = defaultdict(list)
+        self._left: dict[tuple[Any, ...], Task] = {}
+        self._total = 0
+        self._begun = time.monotonic()
+        self.failed: set[tuple[Any, ...]] = set()
+
+    def expected(self, task: Task) -> float:
+        """Return the seconds that a task is likely to take."""
+        seen = self._taken.get(_kind(task))
+        return sum(seen) / len(seen) if seen else UNKNOWN * self._size[task.dataset]
+
+    def start(self, left: list[Task], total: int) -> None:
+        """Begin to count."""
+        self._left = {task.place: task for task in left}
+        self._total = total
+
+    def after(self, run: Run) -> tuple[int, int, float]:
+        """Return how many tasks are done, of how many, and the seconds left."""
+        self._left.pop(run.task.place, None)
+        self._taken[_kind(run.task)].append(run.extra.pop("task_s", 0.0))
+        if run.error:
+            self.failed.add(run.task.place)
+        seconds = sum(self.expected(task) for task in self._left.values()) / self._n_jobs
+        return self._total - len(self._left), self._total, seconds
+
+
+def _kind(task: Task) -> tuple[str, ...]:
+    return task.experiment, task.view, task.dataset, task.method
+
+
+def _planned(plan: Plan, journal: Journal, experiments: list[str]) -> list[Task]:
+    done = journal.frame()
+    tasks = [task for name in experiments for task in EXPERIMENTS[name].plan(plan, done)]
+    return list({task.place: task for task in tasks}.values())
+
+
+def _each(tasks: list[Task], folder: str | None, seed: int, n_jobs: int) -> Iterator[Run]:
+    if n_jobs == 1 or len(tasks) == 1:
+        yield from (run_task(task, folder, seed) for task in tasks)
+        return
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=2 * n_jobs)
+    yield from parallel(delayed(run_task)(task, folder, seed) for task in tasks)
+
+
+def run_task(task: Task, folder: str | None, seed: int) -> Run:
+    """Run one task; what goes wrong is part of the run."""
+    data, method = datasets.find(task.dataset), methods.find(task.method)
+    started = time.perf_counter()
+    try:
+        run: Run = EXPERIMENTS[task.experiment].run(task, data, _rows(task.dataset, folder), method, seed)
+    except Exception as error:  # one failed fit of thousands is a finding, not the end
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        said = " ".join(str(error).split())[:300]
+        run = Run(task, error=f"{type(error).__name__}: {said} ({Path(place.filename).name}:{place.lineno})")
+    run.extra["task_s"] = time.perf_counter() - started
+    return run
+
+
+@lru_cache(maxsize=4)
+def _rows(name: str, folder: str | None) -> Rows:
+    return rows(datasets.find(name), folder)

@@ -1,0 +1,195 @@
+"""Pipes, devices, links and closed streams; signals that end a command."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import pytest
+from cli_tables import N_ROWS, csv_rows
+
+from oddatom import load
+from oddatom.cli.advice import as_options
+from oddatom.cli.console import Console
+from oddatom.cli.stopping import Stopped, stoppable
+from oddatom.cli.tables import told
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes and signals of POSIX")
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    """Make a pipe that someone writes bytes into."""
+    threads = []
+
+    def make(data):
+        path = tmp_path / f"pipe{len(threads)}.csv"
+        os.mkfifo(path)
+        threads.append(threading.Thread(target=path.write_bytes, args=[data], daemon=True))
+        threads[-1].start()
+        return path
+
+    yield make
+    for thread in threads:
+        thread.join(10)
+
+
+def read_from(path):
+    """Make a pipe that is read; return a function that waits for what came."""
+    os.mkfifo(path)
+    got = []
+    thread = threading.Thread(target=lambda: got.append(path.read_bytes()), daemon=True)
+    thread.start()
+
+    def wait():
+        thread.join()
+        return got[0]
+
+    return wait
+
+
+def test_a_pipe_is_read_as_standard_input_is(run, table, model, tmp_path, pipe, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = set(os.listdir())
+    ended = run("detect", pipe(table.read_bytes()), "--top", 3)
+    assert [row["rank"] for row in csv_rows(ended.out)] == ["1", "2", "3"]
+    assert "report" not in ended.err
+    ended = run("score", model, pipe(table.read_bytes()))
+    assert len(csv_rows(ended.out)) == N_ROWS
+    assert set(os.listdir()) - before == {"pipe0.csv", "pipe1.csv"}
+    assert run("report", model, pipe(table.read_bytes())).err == "report: stdin.report.html\n"
+    page = (tmp_path / "stdin.report.html").read_text()
+    assert "Odd rows of standard input" in page
+    assert "pipe2" not in page
+
+
+def test_a_pipe_is_closed_and_no_warning_says_otherwise(run, table, tmp_path, pipe):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ended = run("detect", pipe(table.read_bytes()), "--report", tmp_path / "r.html", "-o", tmp_path / "o.csv")
+        assert run("detect", pipe(b"a,b\n")).code == 1
+    assert "warning" not in ended.err
+    assert "unclosed" not in (tmp_path / "r.html").read_text()
+    assert [one for one in caught if issubclass(one.category, ResourceWarning)] == []
+
+
+def test_warnings_for_programmers_are_not_told(capsys):
+    with told(Console()) as said:
+        for kind in (ResourceWarning, DeprecationWarning, PendingDeprecationWarning, ImportWarning, FutureWarning):
+            warnings.warn("for programmers", kind, stacklevel=1)
+        warnings.warn("for users; fit with missing='always'", UserWarning, stacklevel=1)
+        warnings.warn("numbers overflow", RuntimeWarning, stacklevel=1)
+    assert said == ["for users; fit with --missing always", "numbers overflow"]
+    assert capsys.readouterr().err.count("warning:") == 2
+
+
+def test_advice_names_options(run, table, tmp_path, model):
+    text = table.read_text().splitlines()
+    row = text[1].split(",")
+    row[1] = ""
+    (tmp_path / "new.csv").write_text("\n".join([text[0], ",".join(row), *text[2:]]))
+    ended = run("score", model, tmp_path / "new.csv", "-o", tmp_path / "o.csv")
+    assert "(filled in: fit with --missing always to have such rows stand out)" in ended.err
+    assert run("fit", table, "-m", tmp_path / "m.oddatom", "--missing", "always", "--dates", "drop").code == 0
+    assert "warning" not in run("score", tmp_path / "m.oddatom", tmp_path / "new.csv", "-o", tmp_path / "o.csv").err
+    encoder = load(tmp_path / "m.oddatom")["table"]
+    assert "size is missing" in encoder.get_feature_names_out()
+    assert "day" not in encoder.source_
+    assert as_options("; fit with calibration=5.") == "; fit on at least ten rows, or with --detector oddatom."
+    assert run("inspect", table).line().endswith("it does not start as one. Pass a file that `oddatom fit` wrote.")
+
+
+@pytest.mark.parametrize("stream", ["<&- >&-", "2>&-"])
+def test_a_file_is_written_though_streams_are_closed(table, model, tmp_path, stream):
+    out = tmp_path / "out.csv"
+    words = [sys.executable, "-m", "oddatom", "score", model, table, "-o", out, *(["-q"] if "<" in stream else [])]
+    done = subprocess.run(["sh", "-c", f'exec "$@" {stream}', "sh", *map(str, words)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert len(csv_rows(out)) == N_ROWS
+
+
+def test_closed_streams_that_are_needed(run, table, model, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", None)
+        assert run("score", model, "-").line() == "oddatom: standard input is closed. Pass a file, or open it."
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", None)
+        said = "oddatom: standard output is closed. Pass -o FILE for the rows, or open it."
+        assert run("score", model, table, "-o", "-").line() == said
+        said = "oddatom: standard output is closed, and the answer goes there. Open it."
+        assert run("inspect", model).line() == said
+    monkeypatch.setattr(sys, "stderr", None)
+    assert run("inspect", table) == (1, "", "")  # errors do not go elsewhere
+
+
+def test_detect_lists_nothing_on_a_closed_stream(run, table, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert run("detect", table, "--no-report").code == 0
+    assert run("detect", table, "--no-report", "--json").code == 1
+
+
+@pytest.mark.parametrize("option", ["--report", "-m"])
+def test_links_are_followed_and_pipes_written_in_place(run, table, tmp_path, option):
+    real, link, fifo = tmp_path / "real", tmp_path / "link", tmp_path / "fifo"
+    link.symlink_to(real)
+    words = ["detect", table, "-o", tmp_path / "o.csv", "-q", *(["--no-report"] if option == "-m" else [])]
+    for _ in range(2):  # a link to nothing yet, then to a file
+        assert run(*words, option, link).code == 0
+        assert link.is_symlink()
+        assert real.stat().st_size > 1000
+        assert {path.name for path in tmp_path.iterdir()} == {"data.csv", "o.csv", "real", "link"}
+    wait = read_from(fifo)
+    assert run(*words, option, fifo).code == 0
+    assert fifo.is_fifo()
+    got = wait()
+    assert {path.name for path in tmp_path.iterdir()} == {"data.csv", "o.csv", "real", "link", "fifo"}
+    assert got == real.read_bytes() if option == "-m" else got.startswith(b"<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("name", "closes"),  # whether input ends, or nothing comes
+    [("SIGTERM", True), ("SIGTERM", False), ("SIGHUP", True), ("SIGINT", False)],
+)
+def test_signals_leave_no_half_file(table, model, tmp_path, name, closes):
+    out = tmp_path / "out.csv"
+    words = [sys.executable, "-m", "oddatom", "score", model, "-", "-o", out, "--batch", "10"]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.write(table.read_bytes() * 8)
+    process.stdin.flush()
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob(".out.csv.*.part")) and time.monotonic() < until:
+        assert process.poll() is None
+    process.send_signal(getattr(signal, name))
+    if closes:
+        process.stdin.close()
+    said = process.stderr.read().decode()
+    assert process.wait() == 128 + getattr(signal, name)
+    process.stdin.close()
+    process.stderr.close()
+    assert said == f"oddatom: {'interrupted' if name == 'SIGINT' else 'stopped'}; no file is half written.\n"
+    assert {path.name for path in tmp_path.iterdir()} == {"data.csv"}
+
+
+def test_handlers_of_signals_are_put_back():
+    def handled():
+        return [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]
+
+    before = handled()
+    with pytest.raises(Stopped, match=str(int(signal.SIGTERM))), stoppable():
+        signal.raise_signal(signal.SIGTERM)
+    assert handled() == before
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        signal.raise_signal(signal.SIGINT)
+    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with stoppable():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, old)
+    thread = threading.Thread(target=lambda: stoppable().__enter__())
+    thread.start()
+    thread.join()
+    assert handled() == before
