@@ -33,3 +33,7 @@ class TableWarning(OddAtomWarning):
 
 class TableError(ValueError):
     """A file cannot be read or written as a table; the message says why in one line, and what to do."""
+
+
+class DataSetUnavailable(ValueError):
+    """A data set of the paper cannot be had, or is not the one the paper used; the message says why and what to do."""

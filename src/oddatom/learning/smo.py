@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 LEAST = 1e-12  # curvature of a pair that has none
+BLOCK = 1024  # rows that stay in the nearest cache
 EVERY = 1000  # steps between two shrinkings
 FREE, LOWER, UPPER = 0, 1, 2
 
@@ -36,19 +37,24 @@ def walk(
     return _walk(index.copy(), value.copy(), n, nu, tol, max_iter)
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
-def _row(index, value, dense, i, start, stop, out):
-    """out[k] = x_i·x_k as libsvm keeps it, for k from start to stop."""
-    s = index.shape[1]
-    for p in range(s):
-        dense[index[i, p]] += value[i, p]
-    for k in range(start, stop):
-        total = 0.0
-        for p in range(s):
-            total += value[k, p] * dense[index[k, p]]
-        out[k] = np.float32(total)
-    for p in range(s):
-        dense[index[i, p]] = 0.0
+@njit(cache=True, nogil=True)
+def _row(index, value, columns, i, start, stop, total, out):
+    """out[k] = x_i·x_k as libsvm keeps it, for k from start to stop: a sum of the columns that x_i uses."""
+    first = start
+    while first < stop:
+        last = min(first + BLOCK, stop)
+        n, part = last - first, out[first:last]
+        for k in range(n):
+            total[k] = 0.0
+        for p in range(index.shape[1]):
+            x = value[i, p]
+            if x != 0.0:
+                column = columns[index[i, p], first:last]
+                for k in range(n):
+                    total[k] += x * column[k]
+        for k in range(n):
+            part[k] = np.float32(total[k])
+        first = last
 
 
 @njit(cache=True, nogil=True)
@@ -57,7 +63,7 @@ def _status(a):
 
 
 @njit(cache=True, nogil=True)
-def _select(G, status, diagonal, index, value, dense, row, size, tol):
+def _select(G, status, diagonal, index, value, columns, total, row, size, tol):
     """Return the pair that lowers the objective most, (−1, −1) at the optimum; `row` is left with Q of the first."""
     largest, i = -np.inf, -1
     for t in range(size):
@@ -65,7 +71,7 @@ def _select(G, status, diagonal, index, value, dense, row, size, tol):
             largest, i = -G[t], t
     second, best, j = -np.inf, np.inf, -1
     if i >= 0:
-        _row(index, value, dense, i, 0, size, row)
+        _row(index, value, columns, i, 0, size, total, row)
         for t in range(size):
             if status[t] != LOWER:
                 difference = largest + G[t]
@@ -90,7 +96,7 @@ def _shrinkable(t, G, status, up, low):
 
 
 @njit(cache=True, nogil=True)
-def _rebuild(G, G_bar, alpha, status, index, value, dense, row, size):
+def _rebuild(G, G_bar, alpha, status, index, value, columns, total, row, size):
     """Bring the gradient of the rows that were shrunk away up to date."""
     N = G.size
     if size == N:
@@ -102,23 +108,25 @@ def _rebuild(G, G_bar, alpha, status, index, value, dense, row, size):
         n_free += status[t] == FREE
     if n_free * N > 2 * size * (N - size):
         for t in range(size, N):
-            _row(index, value, dense, t, 0, size, row)
+            _row(index, value, columns, t, 0, size, total, row)
             for k in range(size):
                 if status[k] == FREE:
                     G[t] += alpha[k] * row[k]
     else:
         for t in range(size):
             if status[t] == FREE:
-                _row(index, value, dense, t, size, N, row)
+                _row(index, value, columns, t, size, N, total, row)
                 for k in range(size, N):
                     G[k] += alpha[t] * row[k]
 
 
 @njit(cache=True, nogil=True)
-def _swap(a, b, index, value, alpha, G, G_bar, status, diagonal, place):
+def _swap(a, b, index, value, columns, alpha, G, G_bar, status, diagonal, place):
     for p in range(index.shape[1]):
         index[a, p], index[b, p] = index[b, p], index[a, p]
         value[a, p], value[b, p] = value[b, p], value[a, p]
+    for c in range(columns.shape[0]):
+        columns[c, a], columns[c, b] = columns[c, b], columns[c, a]
     alpha[a], alpha[b] = alpha[b], alpha[a]
     G[a], G[b] = G[b], G[a]
     G_bar[a], G_bar[b] = G_bar[b], G_bar[a]
@@ -131,20 +139,21 @@ def _swap(a, b, index, value, alpha, G, G_bar, status, diagonal, place):
 def _walk(index, value, n, nu, tol, max_iter):
     N, s = index.shape
     alpha, G, G_bar, diagonal = np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(N)
-    status, place, dense = np.empty(N, np.int8), np.arange(N), np.zeros(n)
+    status, place, total, columns = np.empty(N, np.int8), np.arange(N), np.zeros(BLOCK), np.zeros((n, N))
     row_i, row_j = np.zeros(N, np.float32), np.zeros(N, np.float32)
     left = 0.0
     for t in range(N):
         left += nu
         for p in range(s):
             diagonal[t] += value[t, p] * value[t, p]
+            columns[index[t, p], t] += value[t, p]
     for t in range(N):  # the first rows start at their bound: the order of the rows matters
         alpha[t] = max(min(1.0, left), 0.0)
         left -= alpha[t]
         status[t] = _status(alpha[t])
     for t in range(N):
         if status[t] != LOWER:
-            _row(index, value, dense, t, 0, N, row_i)
+            _row(index, value, columns, t, 0, N, total, row_i)
             for k in range(N):
                 G[k] += alpha[t] * row_i[k]
             if status[t] == UPPER:
@@ -163,7 +172,7 @@ def _walk(index, value, n, nu, tol, max_iter):
                     low = max(low, G[t])
             if not unshrunk and up + low <= 10.0 * tol:
                 unshrunk = True
-                _rebuild(G, G_bar, alpha, status, index, value, dense, row_i, size)
+                _rebuild(G, G_bar, alpha, status, index, value, columns, total, row_i, size)
                 size = N
             t = 0
             while t < size:
@@ -171,35 +180,35 @@ def _walk(index, value, n, nu, tol, max_iter):
                     size -= 1
                     while size > t:
                         if not _shrinkable(size, G, status, up, low):
-                            _swap(t, size, index, value, alpha, G, G_bar, status, diagonal, place)
+                            _swap(t, size, index, value, columns, alpha, G, G_bar, status, diagonal, place)
                             break
                         size -= 1
                 t += 1
-        i, j = _select(G, status, diagonal, index, value, dense, row_i, size, tol)
+        i, j = _select(G, status, diagonal, index, value, columns, total, row_i, size, tol)
         if i < 0:
-            _rebuild(G, G_bar, alpha, status, index, value, dense, row_i, size)
+            _rebuild(G, G_bar, alpha, status, index, value, columns, total, row_i, size)
             size = N
-            i, j = _select(G, status, diagonal, index, value, dense, row_i, size, tol)
+            i, j = _select(G, status, diagonal, index, value, columns, total, row_i, size, tol)
             if i < 0:
                 break
             countdown = 1
         step += 1
-        _row(index, value, dense, j, 0, size, row_j)
+        _row(index, value, columns, j, 0, size, total, row_j)
         curvature = diagonal[i] + diagonal[j] - 2.0 * row_i[j]
         old_i, old_j = alpha[i], alpha[j]
         change = (G[i] - G[j]) / (curvature if curvature > 0.0 else LEAST)
-        total = old_i + old_j
+        both = old_i + old_j
         a, b = old_i - change, old_j + change
-        if total > 1.0:
+        if both > 1.0:
             if a > 1.0:
-                a, b = 1.0, total - 1.0
+                a, b = 1.0, both - 1.0
         elif b < 0.0:
-            a, b = total, 0.0
-        if total > 1.0:
+            a, b = both, 0.0
+        if both > 1.0:
             if b > 1.0:
-                a, b = total - 1.0, 1.0
+                a, b = both - 1.0, 1.0
         elif a < 0.0:
-            a, b = 0.0, total
+            a, b = 0.0, both
         alpha[i], alpha[j] = a, b
         move_i, move_j = a - old_i, b - old_j
         for k in range(size):
@@ -207,12 +216,12 @@ def _walk(index, value, n, nu, tol, max_iter):
         was_i, was_j = status[i] == UPPER, status[j] == UPPER
         status[i], status[j] = _status(a), _status(b)
         if was_i != (status[i] == UPPER):
-            _row(index, value, dense, i, 0, N, row_i)
+            _row(index, value, columns, i, 0, N, total, row_i)
             sign = -1.0 if was_i else 1.0
             for k in range(N):
                 G_bar[k] += sign * row_i[k]
         if was_j != (status[j] == UPPER):
-            _row(index, value, dense, j, 0, N, row_j)
+            _row(index, value, columns, j, 0, N, total, row_j)
             sign = -1.0 if was_j else 1.0
             for k in range(N):
                 G_bar[k] += sign * row_j[k]

@@ -48,8 +48,8 @@ class DataSet:
     small: bool
     sparsity: int
     nu: float
-    settings: Mapping[str, Mapping[str, float]]
-    published: Mapping[tuple[str, str, str], float]
+    settings: Mapping[str, Mapping[str, float]] = field(hash=False)
+    published: Mapping[tuple[str, str, str], float] = field(hash=False)
 
 
 class Rows(NamedTuple):
@@ -166,13 +166,14 @@ class Run:
     ap: float = np.nan
     train_s: float = np.nan
     test_s: float = np.nan
+    seconds: float = np.nan  # of the whole task
     error: str = ""  # what went wrong, where something did
     extra: dict[str, Any] = field(default_factory=dict)
 
 
 COLUMNS = (
     *("experiment", "view", "dataset", "method", "setting", "draw", "part"),
-    *("ba", "tpr", "tnr", "auroc", "ap", "train_s", "test_s", "error", "extra"),
+    *("ba", "tpr", "tnr", "auroc", "ap", "train_s", "test_s", "seconds", "error", "extra"),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from oddatom import __version__
 from oddatom.exceptions import DataSetUnavailable
 from oddatom.paper import datasets, methods
-from oddatom.paper.base import DataSet, Effort
+from oddatom.paper.base import VIEWS, DataSet, Effort
 from oddatom.paper.context import Context
 from oddatom.paper.experiments import EXPERIMENTS
 from oddatom.paper.fetch import rows
@@ -26,6 +26,7 @@ def evaluate(
     names: Iterable[str] | None,
     method_names: Iterable[str] | None,
     experiments: Iterable[str] | None,
+    views: Iterable[str] | None,
     dictionaries: int,
     folder: str | None,
     seed: int,
@@ -42,7 +43,7 @@ def evaluate(
     output : path
         A folder. One that holds runs already is gone on with.
     effort : {"quick", "full"}
-    names, method_names, experiments : iterables of str or None
+    names, method_names, experiments, views : iterables of str or None
         None means all.
     dictionaries : int
     folder : str or None
@@ -57,12 +58,13 @@ def evaluate(
     wanted = _chosen(names, datasets.DATASETS, "data set")
     used = _chosen(method_names, methods.METHODS, "method")
     kinds = _chosen(experiments, EXPERIMENTS, "experiment")
+    seen = tuple(_chosen(views, {view: view for view in VIEWS}, "view").values())
     there, missing = _available(wanted.values(), folder)
     for name, reason in missing.items():
         say(f"{name} is left out: {reason}")
     if not there:
         raise DataSetUnavailable("none of the data sets could be had. Pass a folder that holds them with --data.")
-    plan = Plan(there, list(used.values()), effort, dictionaries)
+    plan = Plan(there, list(used.values()), effort, dictionaries, seen)
     journal = Journal(output, {"oddatom": __version__, "seed": seed})
     if journal.runs:
         say(f"{len(journal.runs):,} runs are there already: going on")

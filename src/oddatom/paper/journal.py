@@ -14,7 +14,7 @@ import pandas as pd
 from oddatom._atomic import write_atomic
 from oddatom.paper.base import COLUMNS, Run, Task
 
-MEASURES = ("ba", "tpr", "tnr", "auroc", "ap", "train_s", "test_s")
+MEASURES = ("ba", "tpr", "tnr", "auroc", "ap", "train_s", "test_s", "seconds")
 
 
 class Journal:

@@ -12,6 +12,7 @@ import numpy as np
 
 from oddatom.exceptions import OddAtomWarning
 from oddatom.paper.base import DataSet, Effort, Method, Setting, View
+from oddatom.paper.program import SWEEPS, Alternation
 
 FINE = tuple(np.round(np.linspace(0.01, 0.5, 50), 4).tolist())
 COARSE = tuple(np.round(np.linspace(0.05, 0.5, 10), 4).tolist())
@@ -19,48 +20,73 @@ KERNEL_WIDTHS = (
     *(1 / 16654, 1 / 8126, 1 / 4096, 1 / 2048, 1 / 1024, 1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 12, 1 / 8, 1 / 4),
     *(1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
 )
-QUICK_WIDTHS = (1 / 1024, 1 / 12, 1.0, 8.0, 32.0)
+QUICK_WIDTHS = (1 / 12, 8.0, 32.0)
+MANY_ROWS = 3000  # where a fit takes its time, the last does for "quick"
 
 
 class FittedLearner:
-    """A learner after its fit.
+    """A learner of this package after its fit.
 
     In the first experiment rows are judged by the SVM of the last sweep, on the codes as that sweep left them; new rows
-    by the paper's batch algorithm ("published"), or each by itself ("converged").
+    each by itself.
     """
 
-    def __init__(self, detector: Any, view: View) -> None:
+    def __init__(self, detector: Any) -> None:
         self.detector = detector
-        self.view = view
         decision = detector.train_decision_
-        if view == "published":
-            self.train_labels = decision <= 0.0  # libsvm's own rule
-        else:
-            scale = np.sqrt((detector.train_codes_.data**2).sum() / decision.size)  # rows this near are on the margin
-            self.train_labels = decision < -1e-6 * scale * np.linalg.norm(detector.train_coef_)
+        scale = np.sqrt((detector.train_codes_.data**2).sum() / decision.size)  # rows this near are on the margin
+        self.train_labels = decision < -1e-6 * scale * np.linalg.norm(detector.train_coef_)
         self.train_scores = -decision
-        self.extra = {"n_active": int(detector.active_atoms_.sum()), "gap": detector.history_["gap"][-1]}
+        self.extra = {"n_active": int(detector.active_atoms_.sum()), "gap": float(detector.history_["gap"][-1])}
 
     def labels(self, X: np.ndarray) -> np.ndarray:
         """Return the labels of new rows."""
         with quiet():
-            found = self.detector.detect_batch(X) if self.view == "published" else self.detector.predict(X)
-        return np.asarray(found == -1)
+            return np.asarray(self.detector.predict(X) == -1)
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Return the scores of new rows."""
         with quiet():
             return np.asarray(-self.detector.score_samples(X))
 
+    def history(self) -> dict[str, list[float]]:
+        """Return F, G and their sum by sweep, and the Lagrangian after every atom, where it was tracked."""
+        history = self.detector.history_
+        curves = {name: [float(value) for value in history[name][1:]] for name in ("F", "G", "total")}
+        return {**curves, "inner": [float(value) for sweep in history.lagrangian for value in sweep[1:]]}
+
+
+class FittedProgram:
+    """A learner of the published program after its fit; new rows are judged together, by its batch algorithm."""
+
+    def __init__(self, fitted: Alternation) -> None:
+        self.fitted = fitted
+        self.train_scores = -fitted.decision
+        self.train_labels = self.train_scores >= 0.0  # libsvm's own rule
+        self.extra = {"n_active": fitted.n_active}
+
+    def labels(self, X: np.ndarray) -> np.ndarray:
+        """Return the labels of new rows."""
+        return self.scores(X) >= 0.0
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """Return the scores of new rows."""
+        return -self.fitted.decide(X)
+
+    def history(self) -> dict[str, list[float]]:
+        """Return F, G and their sum by sweep, and their sum after every atom, where it was tracked."""
+        return self.fitted.history
+
 
 class Learner(Method):
-    """One of the paper's four: exact solvers in the view "converged", the published program's in "published"."""
+    """One of the paper's four: exact solvers in the view "converged", the published program's steps in "published"."""
 
     views = ("published", "converged", "unlabelled")
     dictionaries = True
     scaling = "frobenius"
     detector: ClassVar[type]
-    early: ClassVar[Mapping[str, Any]]  # what stops early in the published program
+    program: ClassVar[type[Alternation] | None] = None  # what the published program does
+    early: ClassVar[Mapping[str, Any]] = {}  # where there is none: solvers of the detector that stop early
     grids: ClassVar[Mapping[str, Sequence[float]]]  # the paper's, by name of the setting
     quick: ClassVar[Mapping[str, Sequence[float]]] = {}  # where the paper does not say which was best
     names: ClassVar[Mapping[str, str]] = {}  # of settings that the detector calls otherwise
@@ -72,22 +98,29 @@ class Learner(Method):
 
     def grid(self, data: DataSet, effort: Effort) -> Sequence[Setting]:
         """Return the paper's grid; or its best values, and a few of those that it does not name."""
+        quick = {name: values[-1:] if data.n_rows > MANY_ROWS else values for name, values in self.quick.items()}
         best = {name: (value,) for name, value in data.settings.get(self.name, {}).items()}
-        grids = {**self.grids, **self.quick, **best} if effort == "quick" else {**self.grids, **_with(self.grids, best)}
+        grids = {**self.grids, **quick, **best} if effort == "quick" else {**self.grids, **_with(self.grids, best)}
         return [dict(zip(grids, values, strict=True)) for values in product(*grids.values())]
 
     def fixed(self, data: DataSet) -> Setting:
         """Return the detector's own defaults."""
         return {}
 
-    def fit(self, X: np.ndarray, data: DataSet, setting: Setting, draw: int, view: View, nu: float) -> FittedLearner:
-        """Fit to rows."""
+    def fit(
+        self, X: np.ndarray, data: DataSet, setting: Setting, draw: int, view: View, nu: float
+    ) -> FittedLearner | FittedProgram:
+        """Fit to rows. Settings may also say `max_iter` and track="atoms", for curves."""
+        if view == "published" and self.program is not None:
+            options = dict(setting)
+            watched, sweeps = bool(options.pop("track", False)), options.pop("max_iter", SWEEPS)
+            program = self.program(data.sparsity, nu, seed=draw, sweeps=sweeps, **options)
+            return FittedProgram(program.fit(X, watched))
         named = {self.names.get(name, name): value for name, value in setting.items()}
         if view != "unlabelled":
             named |= {"n_nonzero": data.sparsity, "nu": nu, **(self.early if view == "published" else {})}
-        detector = self.detector(random_state=draw, **named)
         with quiet():
-            return FittedLearner(detector.fit(X), view)
+            return FittedLearner(self.detector(random_state=draw, **named).fit(X))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from oddatom.paper.base import DataSet, Effort, Fitted, Method, Rows, Run, Setting, Task, View, setting_text
+from oddatom.paper.base import VIEWS, DataSet, Effort, Fitted, Method, Rows, Run, Setting, Task, View, setting_text
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,23 @@ class Plan:
     effort : {"quick", "full"}
     dictionaries : int
         First dictionaries to try in the experiment on whole sets.
+    views : tuple of View
     """
 
     datasets: Sequence[DataSet]
     methods: Sequence[Method]
     effort: Effort
     dictionaries: int = 20
+    views: tuple[View, ...] = VIEWS
 
     @property
     def quick(self) -> bool:
         """Whether the effort is the small one."""
         return self.effort == "quick"
+
+    def views_of(self, method: Method, labelled: bool = False) -> list[View]:
+        """Return the views of a method that were asked for; of those in which labels pick, if `labelled`."""
+        return [view for view in method.views if view in self.views and not (labelled and view == "unlabelled")]
 
     def pairs(self) -> list[tuple[DataSet, Method]]:
         """Return every method with the sets that it takes."""

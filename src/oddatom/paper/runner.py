@@ -12,8 +12,8 @@ from typing import Any
 
 from joblib import Parallel, cpu_count, delayed
 
-from oddatom.paper import datasets, methods
-from oddatom.paper.base import Rows, Run, Task
+from oddatom.paper import methods
+from oddatom.paper.base import DataSet, Rows, Run, Task
 from oddatom.paper.experiments import EXPERIMENTS
 from oddatom.paper.fetch import rows
 from oddatom.paper.journal import Journal
@@ -47,6 +47,7 @@ def run_all(
     """
     n_jobs = jobs or cpu_count()
     clock = Clock(plan, n_jobs)
+    clock.learn(journal)
     while True:
         tasks = _planned(plan, journal, experiments)
         places = journal.done() | clock.failed
@@ -55,7 +56,8 @@ def run_all(
             return
         left.sort(key=clock.expected, reverse=True)  # the longest first: no core waits for it at the end
         clock.start(left, len(tasks))
-        for run in _each(left, folder, seed, n_jobs):
+        known = {data.name: data for data in plan.datasets}
+        for run in _each([(task, known[task.dataset]) for task in left], folder, seed, n_jobs):
             progress = clock.after(run)
             journal.add(run)
             tell(*progress)
@@ -70,8 +72,14 @@ class Clock:
         self._taken: dict[tuple[str, ...], list[float]] = defaultdict(list)
         self._left: dict[tuple[Any, ...], Task] = {}
         self._total = 0
-        self._begun = time.monotonic()
         self.failed: set[tuple[Any, ...]] = set()
+
+    def learn(self, journal: Journal) -> None:
+        """Go by the runs of an earlier session, too."""
+        for record in journal.runs.values():
+            if not record["error"]:
+                kind = record["experiment"], record["view"], record["dataset"], record["method"]
+                self._taken[kind].append(record.get("seconds", 0.0))
 
     def expected(self, task: Task) -> float:
         """Return the seconds that a task is likely to take."""
@@ -86,7 +94,7 @@ class Clock:
     def after(self, run: Run) -> tuple[int, int, float]:
         """Return how many tasks are done, of how many, and the seconds left."""
         self._left.pop(run.task.place, None)
-        self._taken[_kind(run.task)].append(run.extra.pop("task_s", 0.0))
+        self._taken[_kind(run.task)].append(run.seconds)
         if run.error:
             self.failed.add(run.task.place)
         seconds = sum(self.expected(task) for task in self._left.values()) / self._n_jobs
@@ -103,28 +111,28 @@ def _planned(plan: Plan, journal: Journal, experiments: list[str]) -> list[Task]
     return list({task.place: task for task in tasks}.values())
 
 
-def _each(tasks: list[Task], folder: str | None, seed: int, n_jobs: int) -> Iterator[Run]:
+def _each(tasks: list[tuple[Task, DataSet]], folder: str | None, seed: int, n_jobs: int) -> Iterator[Run]:
     if n_jobs == 1 or len(tasks) == 1:
-        yield from (run_task(task, folder, seed) for task in tasks)
+        yield from (run_task(task, data, folder, seed) for task, data in tasks)
         return
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=2 * n_jobs)
-    yield from parallel(delayed(run_task)(task, folder, seed) for task in tasks)
+    yield from parallel(delayed(run_task)(task, data, folder, seed) for task, data in tasks)
 
 
-def run_task(task: Task, folder: str | None, seed: int) -> Run:
+def run_task(task: Task, data: DataSet, folder: str | None, seed: int) -> Run:
     """Run one task; what goes wrong is part of the run."""
-    data, method = datasets.find(task.dataset), methods.find(task.method)
+    method = methods.find(task.method)
     started = time.perf_counter()
     try:
-        run: Run = EXPERIMENTS[task.experiment].run(task, data, _rows(task.dataset, folder), method, seed)
+        run: Run = EXPERIMENTS[task.experiment].run(task, data, _rows(data, folder), method, seed)
     except Exception as error:  # one failed fit of thousands is a finding, not the end
         place = traceback.extract_tb(error.__traceback__)[-1]
         said = " ".join(str(error).split())[:300]
         run = Run(task, error=f"{type(error).__name__}: {said} ({Path(place.filename).name}:{place.lineno})")
-    run.extra["task_s"] = time.perf_counter() - started
+    run.seconds = time.perf_counter() - started
     return run
 
 
 @lru_cache(maxsize=4)
-def _rows(name: str, folder: str | None) -> Rows:
-    return rows(datasets.find(name), folder)
+def _rows(data: DataSet, folder: str | None) -> Rows:
+    return rows(data, folder)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from oddatom.paper.base import DataSet, Method, Rows, Run, Task
 from oddatom.paper.learners import FINE
 from oddatom.paper.planning import Plan, judged, make_task, timed_fit
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ORDER = 30
 QUICK_BETAS, QUICK_DICTIONARIES = (0.01, 0.05, 0.1, 0.2, 0.35, 0.5), 4
@@ -21,7 +25,7 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
         make_task("beta", view, data, method, {"beta": beta}, draw)
         for data, method in plan.learners()
         if set(method.grid(data, "full")[0]) == {"beta"}
-        for view in method.views[:2]
+        for view in plan.views_of(method, labelled=True)
         for beta in np.round(betas, 4).tolist()
         for draw in range(n_draws)
     ]

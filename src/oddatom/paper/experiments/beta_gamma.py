@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from oddatom.paper.base import DataSet, Method, Rows, Run, Task
 from oddatom.paper.experiments.beta import run as run_beta
 from oddatom.paper.learners import COARSE
 from oddatom.paper.planning import Plan, make_task
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ORDER = 40
 METHOD, DATASET = "dpl", "lympho"  # the paper's figure is of these
@@ -22,7 +25,7 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
         for data in plan.datasets
         for method in plan.methods
         if (data.name, method.name) == (DATASET, METHOD)
-        for view in method.views[:2]
+        for view in plan.views_of(method, labelled=True)
         for beta in values
         for gamma in values
         for draw in range(min(n_draws, plan.dictionaries))

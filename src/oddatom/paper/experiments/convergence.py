@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-
-import numpy as np
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from oddatom.paper.base import DataSet, Method, Rows, Run, Task, setting_text
 from oddatom.paper.planning import Plan, best_setting, judged, make_task, timed_fit
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ORDER = 20
 DATASET = "shuttle"  # the paper's figure is of this
@@ -22,24 +23,19 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
     return [
         make_task("convergence", view, data, method, best_setting(method, data))
         for data, method in pairs
-        for view in method.views[:2]
+        for view in plan.views_of(method, labelled=True)
     ]
 
 
 def run(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> Run:
     """Fit with one to six outer iterations from the same dictionary: each continues the one before it."""
-    curves: dict[str, list[float]] = {"ba": []}
+    ba = []
     for k in range(1, ITERATIONS + 1):
         setting = task.options | {"max_iter": k} | ({"track": "atoms"} if k == ITERATIONS else {})
         fitted, out = timed_fit(replace(task, setting=setting_text(setting)), data, rows, method, seed)
         out = judged(out, rows.y, fitted.train_labels, fitted.train_scores)
-        curves["ba"].append(out.ba)
-    history = fitted.detector.history_  # type: ignore[attr-defined]
-    sweeps = [np.asarray(sweep, dtype=float) for sweep in history.lagrangian]
-    extra = {
-        "inner": np.concatenate(sweeps).tolist() if sweeps else [],
-        "sweep_ends": np.cumsum([sweep.size for sweep in sweeps]).tolist(),
-        **{name: [float(value) for value in history[name][1:]] for name in ("total", "F", "G")},
-        **curves,
-    }
-    return replace(out, task=task, extra=extra)
+        ba.append(out.ba)
+    history = fitted.history()  # type: ignore[attr-defined]
+    n_inner = len(history["inner"]) // ITERATIONS
+    ends = [n_inner * k for k in range(1, ITERATIONS + 1)]
+    return replace(out, task=task, extra={**history, "sweep_ends": ends, "ba": ba})

@@ -7,19 +7,21 @@ training rows were ("train").
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from sklearn.model_selection import KFold, train_test_split
 
 from oddatom.paper.base import DataSet, Method, Rows, Run, Task
 from oddatom.paper.planning import Plan, judged, make_task, timed_fit
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 ORDER = 10
 FOLDS = 5
 SPLIT_SEEDS = {"frobenius": 37, "standard": 33}
-QUICK_DICTIONARIES = 3
+QUICK_DICTIONARIES, QUICK_SETTINGS = 3, 2
 WAYS = (("published", "own"), ("published", "train"), ("converged", "train"))
 
 
@@ -31,12 +33,12 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
         if ("kfold", method.name, "ba") not in data.published:
             continue
         for view, scaling in WAYS:
-            if view not in method.views:
+            if view not in plan.views_of(method):
                 continue
             draws = method.draws(min(QUICK_DICTIONARIES, plan.dictionaries) if plan.quick else plan.dictionaries, view)
             tried = [
                 make_task("kfold", view, data, method, setting, draw, f"{scaling}:cv")
-                for setting in method.grid(data, plan.effort)
+                for setting in method.grid(data, plan.effort)[: QUICK_SETTINGS if plan.quick else None]
                 for draw in range(draws)
             ]
             tasks += tried

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from oddatom.paper.base import DataSet, Method, Rows, Run, Task
 from oddatom.paper.planning import Plan, best_setting, judged, make_task, seed_of, timed_fit
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ORDER = 60
 ORDERS = ("as filed", "shuffled", "outliers first")
@@ -19,7 +23,7 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
         make_task("order", view, data, method, best_setting(method, data), draw, order)
         for data, method in plan.learners()
         if data.n_rows <= MOST_ROWS and method.grid(data, "full") and "gamma" not in method.grid(data, "full")[0]
-        for view in method.views[:2]
+        for view in plan.views_of(method, labelled=True)
         for order in ORDERS
         for draw in range(min(5 if plan.quick else 20, plan.dictionaries))
     ]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from oddatom.paper.base import DataSet, Method, Rows, Run, Task
 from oddatom.paper.planning import Plan, best_setting, judged, make_task, seed_of, timed_fit
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ORDER = 50
 
@@ -18,9 +22,10 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
         make_task("outliers", view, data, method, best_setting(method, data), draw, share)
         for data, method in plan.learners()
         if method.name in data.settings
-        for view in method.views[:2]
+        for view in plan.views_of(method, labelled=True)
         for share in shares
         for draw in range(min(2 if plan.quick else 20, plan.dictionaries))
+        if not plan.quick or set(method.grid(data, "full")[0]) == {"beta"}
     ]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from oddatom.paper.base import DataSet, Method, Rows, Run, Task
 from oddatom.paper.planning import Plan, judged, make_task, timed_fit
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ORDER = 0
 
@@ -16,7 +18,7 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
     """Return every view, setting and draw."""
     tasks = []
     for data, method in plan.pairs():
-        for view in method.views:
+        for view in plan.views_of(method):
             settings = [method.fixed(data)] if view == "unlabelled" else method.grid(data, plan.effort)
             draws = method.draws(plan.dictionaries, view)
             tasks += [make_task("whole", view, data, method, s, draw) for s in settings for draw in range(draws)]

@@ -57,10 +57,19 @@ def style() -> Iterator[None]:
 
 
 def to_svg(figure: Figure) -> str:
-    """Return the text of an SVG file, without the date and what else differs from day to day."""
+    """Return the text of an SVG file, without the date and what else differs from day to day.
+
+    Ids are numbered: matplotlib's are hashes of what may differ in the last digit or by where it is in memory.
+    """
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    return re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", stream.getvalue(), flags=re.DOTALL)
+    text = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", stream.getvalue(), flags=re.DOTALL)
+    numbers: dict[str, int] = {}
+    return re.sub(
+        r'(\bid="|url\(#|href="#)([^")]+)',
+        lambda found: f"{found.group(1)}i{numbers.setdefault(found.group(2), len(numbers))}",
+        text,
+    )
 
 
 def n_columns(n: int) -> int:

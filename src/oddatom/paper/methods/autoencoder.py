@@ -3,7 +3,7 @@
 The published grid has 7 optimisers, 8 activations and 10 rates of dropout. PyOD (3.6) offers two optimisers by name;
 the other five are torch's, with PyOD's learning rate (1e-3) and weight decay (1e-5) for all seven. The activations are
 the eight PyOD has. The rates are taken to be 0, 0.1, …, 0.9. PyOD does not stop early: here training ends when the
-mean loss of an epoch has not fallen by a thousandth in five epochs, after 100 at the latest.
+mean loss of an epoch has not fallen by a thousandth in ten epochs, after 100 at the latest.
 
 Hidden layers are symmetric, with m, 3m/4, m/2 and m/3 neurons (36-27-18-12 for satellite) from 16 features on; below,
 the first three of these.
@@ -40,7 +40,7 @@ DROPOUTS = tuple(round(0.1 * k, 1) for k in range(10))
 LARGE = 10_000  # rows
 WIDE = 16  # features
 QUICK_STEPS = 2000
-PATIENCE = 5
+PATIENCE = 10
 WORTH = 1e-3  # share by which an epoch's loss must fall to count
 SCORED = 4096  # rows scored at once
 

@@ -2,6 +2,7 @@
 
 from oddatom import DLOCSVM
 from oddatom.paper.learners import FINE, Learner
+from oddatom.paper.program import PublishedDL
 
 
 class DL(Learner):
@@ -10,7 +11,7 @@ class DL(Learner):
     label = "DL-OCSVM"
     order = 0
     detector = DLOCSVM
-    early = {"atom_solver": "power", "svm_solver": "libsvm"}
+    program = PublishedDL
     grids = {"beta": FINE}
 
 

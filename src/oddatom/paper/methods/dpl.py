@@ -2,6 +2,7 @@
 
 from oddatom import DPLOCSVM
 from oddatom.paper.learners import FINE, Learner
+from oddatom.paper.program import PublishedDPL
 
 
 class DPL(Learner):
@@ -10,7 +11,7 @@ class DPL(Learner):
     label = "DPL-OCSVM"
     order = 1
     detector = DPLOCSVM
-    early = {"pair_solver": "gradient", "svm_solver": "libsvm"}
+    program = PublishedDPL
     grids = {"beta": FINE, "gamma": FINE}
 
 

@@ -2,6 +2,7 @@
 
 from oddatom import KDLOCSVM
 from oddatom.paper.learners import COARSE, KERNEL_WIDTHS, QUICK_WIDTHS, Learner
+from oddatom.paper.program_kernel import PublishedKDL
 
 
 class KDL(Learner):
@@ -10,7 +11,7 @@ class KDL(Learner):
     label = "KDL-OCSVM"
     order = 10
     detector = KDLOCSVM
-    early = {"atom_solver": "power", "svm_solver": "libsvm"}
+    program = PublishedKDL
     grids = {"beta": COARSE, "kernel_gamma": KERNEL_WIDTHS}
     quick = {"kernel_gamma": QUICK_WIDTHS}
     names = {"kernel_gamma": "gamma"}

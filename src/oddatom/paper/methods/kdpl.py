@@ -1,4 +1,7 @@
-"""KDPL-OCSVM: beta, gamma and the width of the kernel. The paper names its best beta and gamma, and no result."""
+"""KDPL-OCSVM: beta, gamma and the width of the kernel. The paper names its best beta and gamma, and no result.
+
+In the view "published" its saddle steps are taken as the paper writes them, and libsvm is stopped early.
+"""
 
 from oddatom import KDPLOCSVM
 from oddatom.paper.learners import COARSE, KERNEL_WIDTHS, Learner

@@ -1,6 +1,6 @@
 """Local outlier factor of scikit-learn on standardised rows.
 
-The published grid has 16 metrics and does not name them here: these are the names scikit-learn takes for real vectors.
+The protocol counts 16 metrics without naming them: here they are the names scikit-learn takes for real vectors.
 Some mean the same distance (cityblock, l1, manhattan; euclidean, l2, nan_euclidean; after standardising also
 seuclidean), and the leaf size matters to ties alone. `minkowski` comes with p = 1, 2, 5, 50; `seuclidean` gets the
 variances of the rows, `mahalanobis` the pseudo-inverse of their covariance.

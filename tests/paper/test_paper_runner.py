@@ -1,0 +1,268 @@
+"""The evaluation as a whole on small made-up sets: resumable after a kill, repeatable, the same in parallel."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+
+from oddatom.cli import main
+from oddatom.exceptions import DataSetUnavailable
+from oddatom.paper.base import DataSet, Run, Task
+from oddatom.paper.journal import Journal
+
+pd = pytest.importorskip("pandas")
+
+DRIVER = """
+import json, sys
+from pathlib import Path
+from test_paper_runner import FEW, evaluated
+folder, output, jobs = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+evaluated(folder, output, jobs, lambda *counts: print(json.dumps(counts), flush=True), FEW)
+"""
+FEW = ("dl", "iforest")
+METHODS = ("dl", "dpl", "kdl", "iforest", "ocsvm", "uniform_l21", "oddatom")
+
+
+def made(folder):
+    """A large and a small set, of few rows, as files with their checksums."""
+    sets = {}
+    for name, small, m in (("even", False, 4), ("odd", True, 5)):
+        rng = np.random.RandomState(m)
+        X = rng.gamma(2.0, size=(80, 2)) @ rng.uniform(size=(2, m)) + 0.05 * rng.normal(size=(80, m))
+        y = np.zeros(80)
+        y[::16] = 1
+        X[::16] += rng.normal(0, 2, size=(5, m))
+        path = Path(folder) / f"{name}.mat"
+        if not path.exists():
+            scipy.io.savemat(path, {"X": X, "y": y[:, None]})
+        names = ("kdl", "kdpl") if small else ("dl", "dpl")
+        settings = {names[0]: {"beta": 0.05}, names[1]: {"beta": 0.05, "gamma": 0.05}}
+        table = "small" if small else "max_ba"
+        published = {(table, names[0], "ba"): 0.7, ("kfold", "dl", "ba"): 0.6, ("kfold", "iforest", "ba"): 0.6}
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        sets[name] = DataSet(name, path.name, digest, m, 80, 5, small, 2, 0.06, settings, published)
+    return sets
+
+
+def evaluated(folder, output, jobs=1, tell=lambda *counts: None, methods=METHODS, seed=0, **options):
+    from oddatom.paper import datasets
+    from oddatom.paper.evaluation import evaluate
+
+    kept = dict(datasets.DATASETS)
+    datasets.DATASETS.clear()
+    datasets.DATASETS.update(options.pop("sets", None) or made(folder))
+    try:
+        return evaluate(
+            output,
+            effort="quick",
+            names=None,
+            method_names=methods,
+            experiments=options.pop("experiments", None),
+            views=options.pop("views", None),
+            dictionaries=3,
+            folder=str(folder),
+            seed=seed,
+            jobs=jobs,
+            command="oddatom paper",
+            machine="a machine",
+            say=options.pop("say", lambda text: None),
+            tell=tell,
+        )
+    finally:
+        datasets.DATASETS.clear()
+        datasets.DATASETS.update(kept)
+
+
+def results(output):
+    """Everything in the Parquet file that a clock has not touched."""
+    return pd.read_parquet(output / "runs.parquet").drop(columns=["train_s", "test_s", "seconds"])
+
+
+def of_few(folder):
+    runs = results(folder / "out")
+    return runs[runs["method"].isin(FEW)].reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    index = evaluated(folder, folder / "out")
+    return folder, index
+
+
+def test_all_is_written(whole):
+    folder, index = whole
+    runs = results(folder / "out")
+    assert (runs["error"] == "").all(), runs["error"].unique()
+    assert set(runs["experiment"]) == {"whole", "kfold", "convergence", "beta", "outliers", "order"}
+    assert set(runs["method"]) == set(METHODS)
+    assert set(runs["view"]) == {"published", "converged", "unlabelled"}
+    assert not runs.duplicated(["experiment", "view", "dataset", "method", "setting", "draw", "part"]).any()
+    page = index.read_text()
+    assert "oddatom paper" in page
+    assert "<svg" in page
+    tables = {path.stem for path in (folder / "out" / "tables").glob("*.md")}
+    assert {"datasets", "max_ba", "tpr_tnr", "times", "small", "kfold", "unlabelled", "cells"} <= tables
+    assert {path.stem for path in (folder / "out" / "figures").glob("*.svg")} >= {"convergence", "beta", "order"}
+
+
+def test_measures_are_of_labels_and_scores(whole):
+    folder, _ = whole
+    runs = results(folder / "out").query("experiment == 'whole'")
+    np.testing.assert_allclose(runs["ba"], (runs["tpr"] + runs["tnr"]) / 2)
+    one = runs.query("method == 'iforest' and view == 'unlabelled'").iloc[0]
+    from sklearn.ensemble import IsolationForest
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    from oddatom.paper.planning import seed_of
+
+    data = scipy.io.loadmat(folder / f"{one['dataset']}.mat")
+    X, y = data["X"], data["y"].ravel()
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    scores = -IsolationForest(random_state=seed_of(0, int(one["draw"]))).fit(Z).score_samples(Z)
+    assert one["auroc"] == pytest.approx(roc_auc_score(y, scores))
+    assert one["ap"] == pytest.approx(average_precision_score(y, scores))
+
+
+def test_kfold_tests_the_best_of_its_folds(whole):
+    folder, _ = whole
+    runs = results(folder / "out").query("experiment == 'kfold' and method == 'dl' and view == 'published'")
+    folds, test = runs[runs["part"] == "own:cv"], runs[runs["part"] == "own:test"]
+    assert len(test) == 1
+    assert test["draw"].iloc[0] == folds.loc[folds["ba"].idxmax(), "draw"]
+
+
+def test_parallel_and_once_more_give_the_same(whole, tmp_path):
+    folder, _ = whole
+    evaluated(folder, tmp_path / "two", jobs=2, methods=FEW)
+    pd.testing.assert_frame_equal(results(tmp_path / "two"), of_few(folder))
+
+
+def test_another_seed_gives_something_else_and_is_kept_apart(whole, tmp_path):
+    folder, _ = whole
+    with pytest.raises(ValueError, match=r"seed 0 instead of 1.*another --output"):
+        evaluated(folder, folder / "out", seed=1)
+    evaluated(folder, tmp_path / "one", seed=1, methods=("dl",), experiments=["whole"])
+    one, zero = results(tmp_path / "one"), results(folder / "out")
+    zero = zero[(zero["method"] == "dl") & (zero["experiment"] == "whole")]
+    assert len(one) == len(zero)
+    assert not np.array_equal(one["auroc"], zero["auroc"], equal_nan=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL to send")
+@pytest.mark.parametrize(("jobs", "after"), [(1, 4), (2, 30)])
+def test_killed_and_gone_on_with(whole, tmp_path, jobs, after):
+    folder, _ = whole
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    words = [sys.executable, "-c", DRIVER, str(folder), str(tmp_path / "out"), str(jobs)]
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}, start_new_session=True
+    )
+    for line in process.stdout:
+        if json.loads(line)[0] >= after:
+            break
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    journal = tmp_path / "out" / "runs.jsonl"
+    with open(journal, "ab") as file:  # what a kill in the middle of a line leaves
+        file.write(b'{"experiment": "whole", "vi')
+    before = len(journal.read_bytes().splitlines()) - 2
+    assert before >= after - 1
+    counts = []
+    evaluated(folder, tmp_path / "out", tell=lambda *numbers: counts.append(numbers), methods=FEW)
+    full = of_few(folder)
+    assert counts[0][0] > before  # what was done is not done again
+    assert len(counts) <= len(full) - before
+    pd.testing.assert_frame_equal(results(tmp_path / "out"), full)
+
+
+def test_views_can_be_chosen(whole, tmp_path):
+    folder, _ = whole
+    evaluated(folder, tmp_path / "out", methods=("dl",), views=["converged"])
+    full = results(folder / "out")
+    full = full[(full["method"] == "dl") & (full["view"] == "converged")].reset_index(drop=True)
+    pd.testing.assert_frame_equal(results(tmp_path / "out"), full)
+
+
+def test_a_failed_run_is_written_down_and_tried_again(whole, tmp_path, monkeypatch):
+    folder, _ = whole
+    from oddatom.paper.methods import iforest
+
+    def broken(*args):
+        raise RuntimeError("no trees today")
+
+    said = []
+    options = {"methods": ("iforest",), "experiments": ["whole"]}
+    with monkeypatch.context() as patch:
+        patch.setattr(type(iforest.METHOD), "fit", broken)
+        evaluated(folder, tmp_path / "out", say=said.append, **options)
+    runs = results(tmp_path / "out")
+    assert runs["error"].str.contains(r"RuntimeError: no trees today \(test_paper_runner.py:\d+\)").all()
+    assert any("failed" in line for line in said)
+    evaluated(folder, tmp_path / "out", **options)
+    assert (results(tmp_path / "out")["error"] == "").all()
+
+
+def test_a_set_that_cannot_be_had_is_reported_and_left_out(whole, tmp_path):
+    folder, _ = whole
+    sets = made(folder)
+    gone = DataSet("gone", "gone.mat", "0" * 64, 3, 9, 1, False, 2, 0.1, {}, {})
+    said = []
+    options = {"methods": ("iforest",), "experiments": ["whole"]}
+    index = evaluated(folder, tmp_path / "out", sets={**sets, "gone": gone}, say=said.append, **options)
+    assert any(line.startswith("gone is left out") for line in said)
+    assert "gone" in index.read_text()
+    assert set(results(tmp_path / "out")["dataset"]) == {"even", "odd"}
+    with pytest.raises(DataSetUnavailable, match="none of the data sets"):
+        evaluated(folder, tmp_path / "none", sets={"gone": gone}, **options)
+
+
+def test_time_left_goes_by_runs_of_the_same_kind():
+    from oddatom.paper.planning import Plan
+    from oddatom.paper.runner import Clock
+
+    data = DataSet("a", "a.mat", "", 10, 1000, 5, False, 2, 0.1, {}, {})
+    clock = Clock(Plan([data], [], "quick"), n_jobs=2)
+    tasks = [Task("whole", "published", "a", "dl", "{}", draw) for draw in range(5)]
+    clock.start(tasks, 10)
+    done, total, seconds = clock.after(Run(tasks[0], seconds=3.0))
+    assert (done, total) == (6, 10)
+    assert seconds == pytest.approx(4 * 3.0 / 2)
+
+
+def test_the_journal_keeps_whole_lines(tmp_path):
+    task = Task("whole", "published", "a", "dl", "{}", 0)
+    journal = Journal(tmp_path, {"seed": 0})
+    journal.add(Run(task, ba=0.5))
+    journal.close(tmp_path / "runs.parquet")
+    with open(tmp_path / "runs.jsonl", "ab") as file:
+        file.write(b'{"half')
+    again = Journal(tmp_path, {"seed": 0})
+    assert again.done() == {task.place}
+    again.add(Run(Task("whole", "published", "a", "dl", "{}", 1), ba=0.25))
+    again.close(tmp_path / "runs.parquet")
+    assert len(Journal(tmp_path, {"seed": 0}).runs) == 2
+    assert time.time() - (tmp_path / "runs.parquet").stat().st_mtime < 600
+
+
+@pytest.mark.parametrize("option", ["datasets", "methods", "experiments", "views"])
+def test_unknown_names_are_wrong_use(option, tmp_path, capsys):
+    assert main(["paper", f"--{option}", "nope", "-o", str(tmp_path / "out"), "--data", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "'nope'. Choose from " in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_data_is_one_line(tmp_path, capsys):
+    assert main(["paper", "--datasets", "glass", "-o", str(tmp_path / "out"), "--data", str(tmp_path)]) == 1
+    assert "--data" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
