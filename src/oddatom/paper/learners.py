@@ -53,7 +53,9 @@ class FittedLearner:
         """Return F, G and their sum by sweep, and the Lagrangian after every atom, where it was tracked."""
         history = self.detector.history_
         curves = {name: [float(value) for value in history[name][1:]] for name in ("F", "G", "total")}
-        return {**curves, "inner": [float(value) for sweep in history.lagrangian for value in sweep[1:]]}
+        sweeps = [sweep[1:].tolist() for sweep in history.lagrangian]
+        ends = np.cumsum([len(sweep) for sweep in sweeps]).tolist()
+        return {**curves, "inner": [value for sweep in sweeps for value in sweep], "sweep_ends": ends}
 
 
 class FittedProgram:
@@ -75,7 +77,8 @@ class FittedProgram:
 
     def history(self) -> dict[str, list[float]]:
         """Return F, G and their sum by sweep, and their sum after every atom, where it was tracked."""
-        return self.fitted.history
+        n, n_inner = self.fitted.n_atoms, len(self.fitted.history["inner"])
+        return {**self.fitted.history, "sweep_ends": list(range(n, n_inner + 1, n))}
 
 
 class Learner(Method):

@@ -36,6 +36,4 @@ def run(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> Run
         out = judged(out, rows.y, fitted.train_labels, fitted.train_scores)
         ba.append(out.ba)
     history = fitted.history()  # type: ignore[attr-defined]
-    n_inner = len(history["inner"]) // ITERATIONS
-    ends = [n_inner * k for k in range(1, ITERATIONS + 1)]
-    return replace(out, task=task, extra={**history, "sweep_ends": ends, "ba": ba})
+    return replace(out, task=task, extra={**history, "ba": ba})

@@ -1,0 +1,104 @@
+"""The paper's four learners as methods of the evaluation: grids, views, and what is read off a fit."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from oddatom import DLOCSVM, OddAtomDetector
+from oddatom.paper.datasets import DATASETS
+from oddatom.paper.methods import METHODS
+from oddatom.paper.program import PublishedDL
+
+LEARNERS = ("dl", "dpl", "kdl", "kdpl")
+
+
+def rows(seed=0, N=120, m=6):
+    rng = np.random.RandomState(seed)
+    X = rng.gamma(2.0, size=(N, 2)) @ rng.uniform(size=(2, m)) + 0.05 * rng.normal(size=(N, m))
+    X[:6] += rng.normal(0, 2, size=(6, m))
+    return X
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("data", DATASETS.values(), ids=list(DATASETS))
+def test_grids_hold_the_papers_best_settings(name, data):
+    method = METHODS[name]
+    assert method.takes(data) == (name in data.settings)
+    if not method.takes(data):
+        return
+    best = data.settings[name]
+    quick, full = method.grid(data, "quick"), method.grid(data, "full")
+    assert all({key: setting[key] for key in best} == best for setting in quick)
+    assert any({key: setting[key] for key in best} == best for setting in full)
+    assert len({json.dumps(setting, sort_keys=True) for setting in full}) == len(full)
+    assert all(any(setting == other for other in full) for setting in quick)
+
+
+def test_grids_are_the_papers():
+    satellite, glass, pendigits = DATASETS["satellite"], DATASETS["glass"], DATASETS["pendigits"]
+    assert len(METHODS["dl"].grid(satellite, "full")) == 50
+    assert len(METHODS["dl"].grid(pendigits, "full")) == 51  # its best beta, .115, is no point of the grid
+    assert len(METHODS["dpl"].grid(satellite, "full")) == 50 * 50
+    assert len(METHODS["kdl"].grid(glass, "full")) == 10 * 19
+    assert len(METHODS["kdpl"].grid(glass, "full")) == 10 * 10 * 19
+
+
+def test_published_is_the_program_and_converged_the_detector():
+    X, data = rows(), DATASETS["glass"]
+    published = METHODS["dl"].fit(X, data, {"beta": 0.05}, 4, "published", 0.1)
+    program = PublishedDL(data.sparsity, 0.1, 0.05, seed=4).fit(X)
+    np.testing.assert_array_equal(published.train_scores, -program.decision)
+    np.testing.assert_array_equal(published.train_labels, program.decision <= 0)
+    np.testing.assert_array_equal(published.labels(X[:50]), program.decide(X[:50]) <= 0)
+    converged = METHODS["dl"].fit(X, data, {"beta": 0.05}, 4, "converged", 0.1)
+    detector = DLOCSVM(n_nonzero=data.sparsity, beta=0.05, nu=0.1, random_state=4).fit(X)
+    np.testing.assert_array_equal(converged.train_scores, -detector.train_decision_)
+    np.testing.assert_array_equal(converged.labels(X), detector.predict(X) == -1)
+    np.testing.assert_array_equal(converged.scores(X), -detector.score_samples(X))
+    assert converged.extra["gap"] < 1e-8
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_converged_flags_no_more_than_nu(name):
+    X, data = rows(), DATASETS["glass"]
+    setting = {"beta": 0.01, "gamma": 0.001} if name in ("dpl", "kdpl") else {"beta": 0.01}
+    setting |= {"kernel_gamma": 32.0} if name in ("kdl", "kdpl") else {}
+    fitted = METHODS[name].fit(X, data, setting, 0, "converged", 0.1)
+    assert 0 < fitted.train_labels.sum() <= 12  # rows on the margin are inside
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("view", ["published", "converged", "unlabelled"])
+def test_a_draw_is_a_dictionary(name, view):
+    X, data, method = rows(), DATASETS["glass"], METHODS[name]
+    setting = method.fixed(data) if view == "unlabelled" else method.grid(data, "quick")[-1]
+    one, again, other = (method.fit(X, data, setting, draw, view, 0.1) for draw in (1, 1, 2))
+    np.testing.assert_array_equal(one.train_scores, again.train_scores)
+    if name != "dpl" or view == "published":  # at these settings its exact solution is zero, from any dictionary
+        assert not np.array_equal(one.train_scores, other.train_scores)
+
+
+@pytest.mark.parametrize("view", ["published", "converged"])
+def test_history_has_every_atom_and_sweep(view):
+    X, data = rows(), DATASETS["glass"]
+    setting = {"beta": 0.01, "max_iter": 3, "track": "atoms"}
+    history = METHODS["dl"].fit(X, data, setting, 0, view, 0.1).history()
+    assert {len(history[name]) for name in ("F", "G", "total")} == {3}
+    np.testing.assert_allclose(history["total"], np.add(history["F"], history["G"]))
+    ends = [0, *history["sweep_ends"]]
+    assert len(ends) == 4
+    assert ends[-1] == len(history["inner"])
+    assert max(np.diff(ends)) <= 2 * X.shape[1]
+    if view == "converged":  # at every atom, w and lam fixed
+        for a, b in itertools.pairwise(ends):
+            assert (np.diff(history["inner"][a:b]) <= 1e-12).all()
+
+
+def test_the_untuned_detector_is_itself():
+    X = rows()
+    fitted = METHODS["oddatom"].fit(X, DATASETS["glass"], {}, 3, "unlabelled", 0.1)
+    detector = OddAtomDetector(random_state=3).fit(X)
+    np.testing.assert_array_equal(fitted.train_scores, -detector.score_samples(X))
+    np.testing.assert_array_equal(fitted.train_labels, detector.predict(X) == -1)
