@@ -89,6 +89,8 @@ class Method(ABC):
         Whether a draw is a first dictionary, of which the paper tries twenty.
     testable : bool
         Whether it can judge rows that it was not fitted on without being fitted again.
+    slow : bool
+        Whether "quick" should try less of it: one setting in the K-fold experiment, two seeds without labels.
     scaling : {"standard", "frobenius"}
         What it does to rows first: the K-fold experiment does the same to each part by itself, as published.
     order : int
@@ -100,6 +102,7 @@ class Method(ABC):
     random: ClassVar[bool] = True
     dictionaries: ClassVar[bool] = False
     testable: ClassVar[bool] = True
+    slow: ClassVar[bool] = False
     scaling: ClassVar[Literal["standard", "frobenius"]] = "standard"
     order: ClassVar[int] = 99  # of columns in tables
 
@@ -116,7 +119,7 @@ class Method(ABC):
         """Return how many draws to run where so many dictionaries are wanted."""
         if self.dictionaries:
             return wanted
-        return min(wanted, SEEDS) if self.random and view == "unlabelled" else 1
+        return min(wanted, 2 if self.slow else SEEDS) if self.random and view == "unlabelled" else 1
 
     @abstractmethod
     def grid(self, data: DataSet, effort: Effort) -> Sequence[Setting]:

@@ -36,9 +36,10 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
             if view not in plan.views_of(method):
                 continue
             draws = method.draws(min(QUICK_DICTIONARIES, plan.dictionaries) if plan.quick else plan.dictionaries, view)
+            most = (1 if method.slow else QUICK_SETTINGS) if plan.quick else None
             tried = [
                 make_task("kfold", view, data, method, setting, draw, f"{scaling}:cv")
-                for setting in method.grid(data, plan.effort)[: QUICK_SETTINGS if plan.quick else None]
+                for setting in method.grid(data, plan.effort)[:most]
                 for draw in range(draws)
             ]
             tasks += tried

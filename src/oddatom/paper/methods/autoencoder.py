@@ -49,6 +49,7 @@ class Autoencoder(Method):
     """Fully connected autoencoder."""
 
     label = "AE"
+    slow = True
     order = 80
 
     def grid(self, data: DataSet, effort: Effort) -> Sequence[Setting]:

@@ -37,6 +37,7 @@ class LOF(Method):
     """Local outlier factor."""
 
     label = "LOF"
+    slow = True
     testable = False
     random = False
     order = 60
