@@ -3,10 +3,10 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -243,15 +243,26 @@ def test_the_journal_keeps_whole_lines(tmp_path):
     task = Task("whole", "published", "a", "dl", "{}", 0)
     journal = Journal(tmp_path, {"seed": 0})
     journal.add(Run(task, ba=0.5))
-    journal.close(tmp_path / "runs.parquet")
+    journal.close()
     with open(tmp_path / "runs.jsonl", "ab") as file:
         file.write(b'{"half')
     again = Journal(tmp_path, {"seed": 0})
     assert again.done() == {task.place}
     again.add(Run(Task("whole", "published", "a", "dl", "{}", 1), ba=0.25))
-    again.close(tmp_path / "runs.parquet")
+    again.close()
     assert len(Journal(tmp_path, {"seed": 0}).runs) == 2
-    assert time.time() - (tmp_path / "runs.parquet").stat().st_mtime < 600
+
+
+def test_the_parquet_file_alone_can_be_gone_on_with(whole, tmp_path):
+    folder, _ = whole
+    (tmp_path / "out").mkdir()
+    shutil.copyfile(folder / "out" / "runs.parquet", tmp_path / "out" / "runs.parquet")
+    counts = []
+    evaluated(folder, tmp_path / "out", tell=lambda *numbers: counts.append(numbers))
+    assert counts == []
+    pd.testing.assert_frame_equal(results(tmp_path / "out"), results(folder / "out"))
+    with pytest.raises(ValueError, match="seed 0 instead of 1"):
+        Journal(tmp_path / "out", {"oddatom": "0", "seed": 1})
 
 
 @pytest.mark.parametrize("option", ["datasets", "methods", "experiments", "views"])

@@ -71,7 +71,7 @@ def evaluate(
     try:
         run_all(plan, journal, list(kinds), folder, seed, jobs, tell)
     finally:
-        journal.close(output / "runs.parquet")
+        journal.close()
     frame = journal.frame()
     failed = int((frame["error"] != "").sum())
     if failed:

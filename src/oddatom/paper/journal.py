@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 
 from oddatom._atomic import write_atomic
 from oddatom.paper.base import COLUMNS, Run, Task
 
+PARQUET = "runs.parquet"
 MEASURES = ("ba", "tpr", "tnr", "auroc", "ap", "train_s", "test_s", "seconds")
 
 
 class Journal:
-    """The runs of a folder.
+    """The runs of a folder. Where it holds the Parquet file alone, those runs are gone on with.
 
     Parameters
     ----------
@@ -33,7 +36,7 @@ class Journal:
         self.path = folder / "runs.jsonl"
         self.runs: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._size = 0  # bytes of whole lines
-        found = self._read()
+        found = self._read() if self.path.exists() else self._from_parquet(folder / PARQUET)
         if found is not None and found != about:
             differ = [
                 f"{name} {found.get(name)!r} instead of {about[name]!r}"
@@ -45,8 +48,11 @@ class Journal:
             )
         self._file = open(self.path, "ab")  # noqa: SIM115
         self._file.truncate(self._size)  # a line that was being written when a run was killed
-        if found is None:
+        if self._size == 0:
             self._write({"about": about})
+            for record in self.runs.values():
+                self._write(record)
+        self.about = about
 
     def add(self, run: Run) -> None:
         """Write a run down."""
@@ -68,12 +74,14 @@ class Journal:
         frame["extra"] = [json.dumps(extra) for extra in frame["extra"]]
         return frame
 
-    def close(self, parquet: Path) -> None:
-        """Write all runs into a Parquet file."""
+    def close(self) -> None:
+        """Write all runs into a Parquet file beside the journal."""
         self._file.close()
+        table = pa.Table.from_pandas(self.frame(), preserve_index=False)
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"about": json.dumps(self.about)})
         content = io.BytesIO()
-        self.frame().to_parquet(content, engine="pyarrow", index=False)
-        write_atomic(parquet, content.getvalue())
+        pa.parquet.write_table(table, content)
+        write_atomic(self.path.with_name(PARQUET), content.getvalue())
 
     def _write(self, record: dict[str, Any]) -> None:
         self._file.write(json.dumps(record).encode() + b"\n")
@@ -83,8 +91,6 @@ class Journal:
     def _read(self) -> dict[str, Any] | None:
         """Read whole lines; return what the first says all runs have in common."""
         about = None
-        if not self.path.exists():
-            return None
         for line in self.path.read_bytes().splitlines(keepends=True):
             try:
                 record = json.loads(line) if line.endswith(b"\n") else None
@@ -98,3 +104,13 @@ class Journal:
                 continue
             self.runs[Task(**{name: record[name] for name in COLUMNS[:7]}).place] = record
         return about
+
+    def _from_parquet(self, path: Path) -> dict[str, Any] | None:
+        """Take the runs of a Parquet file; return what they have in common."""
+        if not path.exists():
+            return None
+        table = pa.parquet.read_table(path)
+        for record in table.to_pylist():
+            record["extra"] = json.loads(record["extra"])
+            self.runs[Task(**{name: record[name] for name in COLUMNS[:7]}).place] = record
+        return dict(json.loads((table.schema.metadata or {}).get(b"about", b"{}")))
