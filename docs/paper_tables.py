@@ -21,9 +21,9 @@ def main(results: Path) -> None:
         body = table[table.index("\n") :].strip()
         marked = re.compile(rf"(<!-- table {name} -->).*?(<!-- end -->)", re.DOTALL)
         text = marked.sub(lambda found, body=body: f"{found[1]}\n{body}\n{found[2]}", text)
-    page.write_text(text)
     for name in re.findall(r"\(images/paper_(\w+)\.svg\)", text):
         shutil.copyfile(results / "figures" / f"{name}.svg", HERE / "images" / f"paper_{name}.svg")
+    page.write_text(text)
 
 
 if __name__ == "__main__":

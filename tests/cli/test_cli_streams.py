@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import warnings
+from contextlib import contextmanager
 
 import pytest
 from cli_tables import N_ROWS, csv_rows
@@ -149,6 +150,24 @@ def test_links_are_followed_and_pipes_written_in_place(run, table, tmp_path, opt
     assert got == real.read_bytes() if option == "-m" else got.startswith(b"<!DOCTYPE html>")
 
 
+@contextmanager
+def usual_signals():
+    """Signals as a terminal leaves them: in the background, or under nohup, some are ignored, by children too."""
+    usual = {signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@pytest.fixture(name="signals")
+def _signals():
+    with usual_signals():
+        yield
+
+
 @pytest.mark.parametrize(
     ("name", "closes"),  # whether input ends, or nothing comes
     [("SIGTERM", True), ("SIGTERM", False), ("SIGHUP", True), ("SIGINT", False)],
@@ -156,7 +175,8 @@ def test_links_are_followed_and_pipes_written_in_place(run, table, tmp_path, opt
 def test_signals_leave_no_half_file(table, model, tmp_path, name, closes):
     out = tmp_path / "out.csv"
     words = [sys.executable, "-m", "oddatom", "score", model, "-", "-o", out, "--batch", "10"]
-    process = subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    with usual_signals():
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdin.write(table.read_bytes() * 8)
     process.stdin.flush()
     until = time.monotonic() + 60
@@ -173,6 +193,7 @@ def test_signals_leave_no_half_file(table, model, tmp_path, name, closes):
     assert {path.name for path in tmp_path.iterdir()} == {"data.csv"}
 
 
+@pytest.mark.usefixtures("signals")
 def test_handlers_of_signals_are_put_back():
     def handled():
         return [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]

@@ -87,7 +87,7 @@ def test_new_rows_are_judged_by_the_last_svm():
     trimmed = 0
     for i in range(fitted.n_atoms):
         use = np.flatnonzero(codes[:, i])
-        if use.size and np.linalg.norm(E[use] + np.outer(codes[use, i], fitted.D[i]), 2) < 0.2:
+        if use.size and np.linalg.norm(E + np.outer(codes[:, i], fitted.D[i]), 2) < 0.2:
             codes[use, i], trimmed = 0.0, trimmed + 1
     assert trimmed > 0
     np.testing.assert_allclose(fitted.decide(Z), codes @ fitted.w - fitted.rho, atol=1e-12)

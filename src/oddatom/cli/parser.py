@@ -104,7 +104,7 @@ def make_parser() -> argparse.ArgumentParser:
     paper = _command(commands, "paper", "run the paper's evaluation: every table and figure")
     effort = paper.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="the paper's best settings, small grids (default)")
-    effort.add_argument("--full", action="store_true", help="the paper's whole grids: days")
+    effort.add_argument("--full", action="store_true", help="the paper's whole grids: weeks")
     paper.add_argument("--datasets", type=_names, metavar="A,B", help="these alone")
     paper.add_argument("--methods", type=_names, metavar="A,B", help="these alone")
     paper.add_argument("--experiments", type=_names, metavar="A,B", help="these alone")

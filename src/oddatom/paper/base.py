@@ -93,6 +93,8 @@ class Method(ABC):
         Whether "quick" should try less of it: one setting in the K-fold experiment, two seeds without labels.
     scaling : {"standard", "frobenius"}
         What it does to rows first: the K-fold experiment does the same to each part by itself, as published.
+    parts_apart : bool
+        Whether the published K-fold experiment scales training and test rows each by themselves.
     order : int
         Its place among the columns of tables.
     """
@@ -104,6 +106,7 @@ class Method(ABC):
     testable: ClassVar[bool] = True
     slow: ClassVar[bool] = False
     scaling: ClassVar[Literal["standard", "frobenius"]] = "standard"
+    parts_apart: ClassVar[bool] = False
     order: ClassVar[int] = 99  # of columns in tables
 
     @property

@@ -68,6 +68,7 @@ def evaluate(
     journal = Journal(output, {"oddatom": __version__, "seed": seed})
     if journal.runs:
         say(f"{len(journal.runs):,} runs are there already: going on")
+    journal.note_command(command)
     try:
         run_all(plan, journal, list(kinds), folder, seed, jobs, tell)
     finally:
@@ -81,7 +82,7 @@ def evaluate(
         missing=missing,
         methods=list(used.values()),
         machine=machine,
-        command=command,
+        command="\n".join(journal.commands),
         effort=effort,
         seed=seed,
     )

@@ -35,6 +35,7 @@ class Journal:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "runs.jsonl"
         self.runs: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self.commands: list[str] = []  # that made the runs
         self._size = 0  # bytes of whole lines
         found = self._read() if self.path.exists() else self._from_parquet(folder / PARQUET)
         if found is not None and found != about:
@@ -50,6 +51,8 @@ class Journal:
         self._file.truncate(self._size)  # a line that was being written when a run was killed
         if self._size == 0:
             self._write({"about": about})
+            for command in self.commands:
+                self._write({"command": command})
             for record in self.runs.values():
                 self._write(record)
         self.about = about
@@ -60,6 +63,12 @@ class Journal:
         record = {**record.pop("task"), **record}
         self.runs[run.task.place] = record
         self._write(record)
+
+    def note_command(self, command: str) -> None:
+        """Remember a command."""
+        if command not in self.commands:
+            self.commands.append(command)
+            self._write({"command": command})
 
     def done(self) -> set[tuple[Any, ...]]:
         """Return the places of tasks that need not be run again: those that failed are tried once more."""
@@ -78,7 +87,8 @@ class Journal:
         """Write all runs into a Parquet file beside the journal."""
         self._file.close()
         table = pa.Table.from_pandas(self.frame(), preserve_index=False)
-        table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"about": json.dumps(self.about)})
+        kept = {b"about": json.dumps(self.about), b"commands": json.dumps(self.commands)}
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), **kept})
         content = io.BytesIO()
         pa.parquet.write_table(table, content)
         write_atomic(self.path.with_name(PARQUET), content.getvalue())
@@ -102,6 +112,9 @@ class Journal:
             if about is None:
                 about = record.get("about", {})
                 continue
+            if "command" in record:
+                self.commands.append(record["command"])
+                continue
             self.runs[Task(**{name: record[name] for name in COLUMNS[:7]}).place] = record
         return about
 
@@ -113,4 +126,6 @@ class Journal:
         for record in table.to_pylist():
             record["extra"] = json.loads(record["extra"])
             self.runs[Task(**{name: record[name] for name in COLUMNS[:7]}).place] = record
-        return dict(json.loads((table.schema.metadata or {}).get(b"about", b"{}")))
+        kept = table.schema.metadata or {}
+        self.commands = list(json.loads(kept.get(b"commands", b"[]")))
+        return dict(json.loads(kept.get(b"about", b"{}")))

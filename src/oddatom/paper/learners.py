@@ -87,6 +87,7 @@ class Learner(Method):
     views = ("published", "converged", "unlabelled")
     dictionaries = True
     scaling = "frobenius"
+    parts_apart = True
     detector: ClassVar[type]
     program: ClassVar[type[Alternation] | None] = None  # what the published program does
     early: ClassVar[Mapping[str, Any]] = {}  # where there is none: solvers of the detector that stop early
@@ -117,13 +118,17 @@ class Learner(Method):
         if view == "published" and self.program is not None:
             options = dict(setting)
             watched, sweeps = bool(options.pop("track", False)), options.pop("max_iter", SWEEPS)
-            program = self.program(data.sparsity, nu, seed=draw, sweeps=sweeps, **options)
+            norm = options.pop("norm", None)
+            program = self.program(data.sparsity, nu, seed=draw, sweeps=sweeps, norm=norm, **options)
             return FittedProgram(program.fit(X, watched))
         named = {self.names.get(name, name): value for name, value in setting.items()}
         if view != "unlabelled":
             named |= {"n_nonzero": data.sparsity, "nu": nu, **(self.early if view == "published" else {})}
         with quiet():
-            return FittedLearner(self.detector(random_state=draw, **named).fit(X))
+            fitted = FittedLearner(self.detector(random_state=draw, **named).fit(X))
+        if view == "unlabelled":  # as a user has them, not as the last sweep left them
+            fitted.train_scores, fitted.train_labels = fitted.scores(X), fitted.labels(X)
+        return fitted
 
 
 @contextmanager

@@ -165,6 +165,6 @@ def _made_by(context: Context) -> str:
 
 def _made_by_markdown(context: Context) -> str:
     """Return the command as a code block, fenced by more backticks than it has."""
-    command = " ".join(context.command.split())
+    command = "\n".join(" ".join(line.split()) for line in context.command.splitlines())
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", command)), default=0))
     return f"{fence}sh\n{command}\n{fence}"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from oddatom.paper.base import VIEWS, DataSet, Effort, Fitted, Method, Rows, Run, Setting, Task, View, setting_text
+from oddatom.paper.base import VIEWS, DataSet, Effort, Fitted, Method, Run, Setting, Task, View, setting_text
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,21 @@ def seed_of(seed: int, draw: int) -> int:
     return int(np.random.SeedSequence([seed, draw]).generate_state(1)[0])
 
 
-def timed_fit(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> tuple[Fitted, Run]:
-    """Fit to rows as a task says; return the fit and a run that holds how long it took."""
-    nu = data.nu if len(rows.y) == data.n_rows else max(float(rows.y.mean()), 1.0 / len(rows.y))
+def timed_fit(
+    task: Task, data: DataSet, X: np.ndarray, method: Method, seed: int, nu: float | None = None, **more: Any
+) -> tuple[Fitted, Run]:
+    """Fit to rows as a task says; return the fit and a run that holds how long it took.
+
+    Parameters
+    ----------
+    task, data, X, method, seed
+    nu : float, optional
+        The paper's for the data set if left out.
+    **more : settings that are not the task's
+    """
     started = time.perf_counter()
-    fitted = method.fit(rows.X, data, task.options, seed_of(seed, task.draw), task.view, nu)
+    setting = task.options | more
+    fitted = method.fit(X, data, setting, seed_of(seed, task.draw), task.view, data.nu if nu is None else nu)
     return fitted, Run(task, train_s=time.perf_counter() - started, extra=dict(fitted.extra))
 
 

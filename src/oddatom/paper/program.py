@@ -34,6 +34,8 @@ class Alternation(ABC):
     seed : int
         Of the first dictionary: uniform on (0, 1), 2m unit atoms.
     sweeps : int
+    norm : float or None
+        What rows are divided by; None means the Frobenius norm of those fitted.
     history : dict
         The sums F, G and both after every sweep, and both after every atom ("inner").
     """
@@ -43,6 +45,7 @@ class Alternation(ABC):
     beta: float
     seed: int
     sweeps: int = SWEEPS
+    norm: float | None = None
     history: dict[str, list[float]] = field(default_factory=lambda: {"F": [], "G": [], "total": [], "inner": []})
 
     def fit(self, X: np.ndarray, watched: bool = False) -> Any:
@@ -89,7 +92,7 @@ class Alternation(ABC):
         """Update an atom and its codes."""
 
     def _open(self, X: np.ndarray) -> None:
-        self.scale = float(np.linalg.norm(X))
+        self.scale = float(np.linalg.norm(X)) if self.norm is None else self.norm
         self.Y = np.ascontiguousarray(X / self.scale)
         self.D = initial_dictionary("random", self.Y, 2 * X.shape[1], np.random.RandomState(self.seed))
         self.index, self.value = self._code(self.Y)
@@ -147,7 +150,8 @@ class PublishedDL(Alternation):
         E = Y - _product(index, value, self.D)
         for i in range(self.n_atoms):
             rows, slots = np.nonzero((index == i) & (value != 0.0))
-            R = E[rows] + value[rows, slots, None] * self.D[i]
+            R = E.copy()
+            R[rows] += value[rows, slots, None] * self.D[i]
             if rows.size and np.linalg.eigvalsh(R.T @ R)[-1] < self.beta**2:
                 value[rows, slots] = 0.0
 

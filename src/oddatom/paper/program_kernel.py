@@ -28,7 +28,7 @@ class PublishedKDL(Alternation):
     kernel_gamma: float = 1.0
 
     def _open(self, X: np.ndarray) -> None:
-        self.scale = float(np.linalg.norm(X))
+        self.scale = float(np.linalg.norm(X)) if self.norm is None else self.norm
         self.Y = np.ascontiguousarray(X / self.scale)
         N, m = X.shape
         self.K, self.V, self.root = _eigen(self.Y.tobytes(), self.Y.shape, self.kernel_gamma)

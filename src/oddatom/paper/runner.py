@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 from joblib import Parallel, cpu_count, delayed
 
+from oddatom._threads import threads
 from oddatom.paper import methods
 from oddatom.paper.base import DataSet, Rows, Run, Task
 from oddatom.paper.experiments import EXPERIMENTS
@@ -69,8 +70,8 @@ class Clock:
     def __init__(self, plan: Plan, n_jobs: int) -> None:
         self._size = {data.name: data.n_rows * data.n_features for data in plan.datasets}
         self._n_jobs = n_jobs
-        self._taken: dict[tuple[str, ...], list[float]] = defaultdict(list)
-        self._left: dict[tuple[Any, ...], Task] = {}
+        self._taken: dict[tuple[str, ...], tuple[int, float]] = defaultdict(lambda: (0, 0.0))
+        self._left: Counter[tuple[str, ...]] = Counter()
         self._total = 0
         self.failed: set[tuple[Any, ...]] = set()
 
@@ -79,26 +80,33 @@ class Clock:
         for record in journal.runs.values():
             if not record["error"]:
                 kind = record["experiment"], record["view"], record["dataset"], record["method"]
-                self._taken[kind].append(record.get("seconds", 0.0))
+                self._add(kind, record.get("seconds", 0.0))
 
     def expected(self, task: Task) -> float:
         """Return the seconds that a task is likely to take."""
-        seen = self._taken.get(_kind(task))
-        return sum(seen) / len(seen) if seen else UNKNOWN * self._size[task.dataset]
+        return self._mean(_kind(task))
 
     def start(self, left: list[Task], total: int) -> None:
         """Begin to count."""
-        self._left = {task.place: task for task in left}
+        self._left = Counter(_kind(task) for task in left)
         self._total = total
 
     def after(self, run: Run) -> tuple[int, int, float]:
         """Return how many tasks are done, of how many, and the seconds left."""
-        self._left.pop(run.task.place, None)
-        self._taken[_kind(run.task)].append(run.seconds)
+        self._left[_kind(run.task)] -= 1
+        self._add(_kind(run.task), run.seconds)
         if run.error:
             self.failed.add(run.task.place)
-        seconds = sum(self.expected(task) for task in self._left.values()) / self._n_jobs
-        return self._total - len(self._left), self._total, seconds
+        seconds = sum(n * self._mean(kind) for kind, n in self._left.items()) / self._n_jobs
+        return self._total - self._left.total(), self._total, seconds
+
+    def _add(self, kind: tuple[str, ...], seconds: float) -> None:
+        n, total = self._taken[kind]
+        self._taken[kind] = n + 1, total + seconds
+
+    def _mean(self, kind: tuple[str, ...]) -> float:
+        n, total = self._taken[kind]
+        return total / n if n else UNKNOWN * self._size[kind[2]]
 
 
 def _kind(task: Task) -> tuple[str, ...]:
@@ -124,7 +132,8 @@ def run_task(task: Task, data: DataSet, folder: str | None, seed: int) -> Run:
     method = methods.find(task.method)
     started = time.perf_counter()
     try:
-        run: Run = EXPERIMENTS[task.experiment].run(task, data, _rows(data, folder), method, seed)
+        with threads(1):  # sums on two threads round otherwise, and early-stopped solvers make another answer of that
+            run: Run = EXPERIMENTS[task.experiment].run(task, data, _rows(data, folder), method, seed)
     except Exception as error:  # one failed fit of thousands is a finding, not the end
         place = traceback.extract_tb(error.__traceback__)[-1]
         said = " ".join(str(error).split())[:300]

@@ -33,5 +33,5 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
 
 def run(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> Run:
     """Fit and judge all rows."""
-    fitted, out = timed_fit(task, data, rows, method, seed)
+    fitted, out = timed_fit(task, data, rows.X, method, seed)
     return judged(out, rows.y, fitted.train_labels, fitted.train_scores)

@@ -32,7 +32,7 @@ def run(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> Run
     ba = []
     for k in range(1, ITERATIONS + 1):
         setting = task.options | {"max_iter": k} | ({"track": "atoms"} if k == ITERATIONS else {})
-        fitted, out = timed_fit(replace(task, setting=setting_text(setting)), data, rows, method, seed)
+        fitted, out = timed_fit(replace(task, setting=setting_text(setting)), data, rows.X, method, seed)
         out = judged(out, rows.y, fitted.train_labels, fitted.train_scores)
         ba.append(out.ba)
     history = fitted.history()  # type: ignore[attr-defined]

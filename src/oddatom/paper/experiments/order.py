@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 ORDER = 60
 ORDERS = ("as filed", "shuffled", "outliers first")
 MOST_ROWS = 10_000
+SHUFFLES = 10_000  # no dictionary has so high a number
 
 
 def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
@@ -33,9 +34,9 @@ def run(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> Run
     """Fit and judge all rows in another order."""
     order = np.arange(rows.y.size)
     if task.part == "shuffled":
-        order = np.random.RandomState(seed_of(seed, task.draw)).permutation(order)
+        order = np.random.RandomState(seed_of(seed, SHUFFLES + task.draw)).permutation(order)
     elif task.part == "outliers first":
         order = np.argsort(~rows.y, kind="stable")
     X, y = rows.X[order], rows.y[order]
-    fitted, out = timed_fit(task, data, Rows(X, y), method, seed)
+    fitted, out = timed_fit(task, data, X, method, seed)
     return judged(out, y, fitted.train_labels, fitted.train_scores)

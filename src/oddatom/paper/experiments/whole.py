@@ -27,7 +27,7 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
 
 def run(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> Run:
     """Fit and judge all rows; the first draw is timed on them as new rows, too."""
-    fitted, out = timed_fit(task, data, rows, method, seed)
+    fitted, out = timed_fit(task, data, rows.X, method, seed)
     if task.draw == 0 and method.testable:
         started = time.perf_counter()
         fitted.labels(rows.X)

@@ -39,8 +39,9 @@ def draw(runs: pd.DataFrame, context: Context) -> tuple[Figure, str] | None:
     for name in ("G", "ba"):
         places[name].set_xlabel("outer iteration")
     return figure, (
-        f"{method.label} on {data.name}: the total error L = F + G after every inner step, outer iterations "
-        "marked by dotted lines (left), and L, F, G and balanced accuracy after every outer iteration (right); as "
+        f"{method.label} on {data.name}: the total error after every inner step (left; as published L = F + G "
+        "with the SVM fixed, converged the Lagrangian, which an exact step never raises; dotted: outer iterations of "
+        "the first), and L, F, G and balanced accuracy after every outer iteration (right); as "
         f"published, where the SVM stops early, and with an exact solver.{other}"
     )
 

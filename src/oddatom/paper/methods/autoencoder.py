@@ -50,6 +50,7 @@ class Autoencoder(Method):
 
     label = "AE"
     slow = True
+    parts_apart = True
     order = 80
 
     def grid(self, data: DataSet, effort: Effort) -> Sequence[Setting]:

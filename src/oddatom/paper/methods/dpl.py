@@ -1,4 +1,4 @@
-"""DPL-OCSVM: beta and gamma; the published program updates pairs by projected gradients and stops libsvm early."""
+"""DPL-OCSVM: beta and gamma; the published program updates pairs by subgradient steps and stops libsvm early."""
 
 from oddatom import DPLOCSVM
 from oddatom.paper.learners import FINE, Learner
