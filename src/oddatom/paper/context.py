@@ -37,4 +37,7 @@ class Context:
 
     def label(self, method: str) -> str:
         """Return what tables call a method."""
-        return {one.name: one.label for one in self.methods}.get(method, method)
+        from oddatom.paper.methods import METHODS
+
+        labels = {one.name: one.label for one in (*METHODS.values(), *self.methods)}
+        return labels.get(method, method)

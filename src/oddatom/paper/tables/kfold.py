@@ -33,9 +33,11 @@ def build(runs: pd.DataFrame, context: Context) -> Table | None:
     columns = ["Data set", "Method", "Paper", "As published", "Difference"]
     columns += ["Training part's scale, as published", "Training part's scale, converged"]
     n_picking = int(chosen["part"].isin(["own:cv", "train:cv"]).sum())
+    shown = {row[1] for row in rows}
+    apart = [method.label for method in context.methods if method.parts_apart and method.label in shown]
     about = (
-        "As published, DL-OCSVM and the autoencoder scale the training and the test part each by itself, the others "
-        "both as the training part; in the last two columns all do."
+        f"As published, {' and '.join(apart) or 'no method'} scale the training and the test part each by itself, the "
+        "others both as the training part; in the last two columns all do."
     )
     notes = [about, f"{n_picking} settings and dictionaries were tried, over all sets, methods and columns.", *notes]
     if context.effort == "quick":

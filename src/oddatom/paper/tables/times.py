@@ -33,10 +33,8 @@ def build(runs: pd.DataFrame, context: Context) -> Table | None:
     columns = [f"{part} {what}" for part in ("Train,", "Test,") for what in of_one]
     where = f"Here: {context.machine}. The paper: {_PAPER_MACHINE}. The "
     where += "difference is between machines and programs, too: DL- and DPL-OCSVM are compiled here."
-    about = (
-        "At the setting with the largest BA: training, medians over the draws; testing, the first draw. Several runs "
-    )
-    about += "shared the machine."
+    about = "At the setting with the largest BA; training: medians over the draws, testing: the first draw. Several "
+    about += "runs shared the machine."
     title = "Seconds to train and to test, large sets"
     return Table("times", title, ["Data set", "Method", *columns], rows, [where, about, *notes], n_heads=2)
 
