@@ -1,10 +1,8 @@
-"""`oddatom score` in constant memory, and Ctrl-C while it waits."""
+"""`oddatom score` in constant memory."""
 
 import json
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -52,22 +50,3 @@ def test_peak_memory_does_not_grow_with_the_table(tmp_path):
         )
         small, large = json.loads(done.stdout)
         assert large - small < GROWTH
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to send")
-def test_ctrl_c_while_rows_come_in(table, model, tmp_path):
-    out = tmp_path / "out.csv"
-    words = [sys.executable, "-m", "oddatom.cli", "score", model, "-", "-o", out, "--batch", "10"]
-    process = subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.stdin.write(table.read_bytes() * 8)
-    process.stdin.flush()
-    until = time.monotonic() + 60
-    while not list(tmp_path.glob(".out.csv.*.part")) and time.monotonic() < until:
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    process.stdin.close()  # a terminal's Ctrl-C ends whoever writes, too
-    said = process.stderr.read().decode()
-    assert process.wait() == 130
-    process.stderr.close()
-    assert said == "oddatom: interrupted; no file is half written.\n"
-    assert {path.name for path in tmp_path.iterdir()} == {"data.csv"}

@@ -170,7 +170,7 @@ def _signals():
 
 @pytest.mark.parametrize(
     ("name", "closes"),  # whether input ends, or nothing comes
-    [("SIGTERM", True), ("SIGTERM", False), ("SIGHUP", True), ("SIGINT", False)],
+    [("SIGTERM", True), ("SIGTERM", False), ("SIGHUP", True), ("SIGINT", True), ("SIGINT", False)],
 )
 def test_signals_leave_no_half_file(table, model, tmp_path, name, closes):
     out = tmp_path / "out.csv"

@@ -477,7 +477,18 @@ def test_every_table_and_figure_is_written(written):
     wanted |= {f"figures/{name}.svg" for name in FIGURES} | {"index.html", "results.md"}
     assert names == wanted
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == wanted
-    assert list(TABLES) == ["datasets", "max_ba", "tpr_tnr", "times", "small", "kfold", "unlabelled", "cells"]
+    assert list(TABLES) == [
+        "datasets",
+        "max_ba",
+        "tpr_tnr",
+        "times",
+        "small",
+        "kfold",
+        "unlabelled",
+        "cells",
+        "flagged",
+        "order",
+    ]
     assert list(FIGURES) == ["convergence", "beta", "beta_gamma", "outliers", "order"]
 
 
@@ -611,3 +622,38 @@ def test_figures_ignore_the_users_settings(runs):
     usual = render(FIGURES["beta"], runs, context())
     with matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path", "axes.facecolor": "red"}):
         assert render(FIGURES["beta"], runs, context()) == usual
+
+
+def test_flagged(rows, runs):
+    table = TABLES["flagged"](runs, context())
+    assert table is not None
+    data = next(one for one in context().datasets if one.settings)
+    name = next(iter(data.settings))
+    label = next(method.label for method in context().methods if method.name == name)
+    found = next(r for r in table.rows if r[:3] == [data.name, label, "as published"])
+    share, setting = data.n_outliers / data.n_rows, data.settings[name]
+    flagged, values = [], []
+    for row in rows:
+        where = row["experiment"], row["view"], row["dataset"], row["method"], row["error"]
+        if where != ("whole", "published", data.name, name, "") or np.isnan(row["ba"]):
+            continue
+        if all(json.loads(row["setting"]).get(key) == value for key, value in setting.items()):
+            flagged.append(share * row["tpr"] + (1 - share) * (1 - row["tnr"]))
+            values.append(row["ba"])
+    assert found[3] == str(len(values))
+    assert found[5] == f"{np.mean(flagged):.3f}"
+    assert found[8] == f"{max(values):.3f}"
+
+
+def test_order(rows, runs):
+    table = TABLES["order"](runs, context())
+    found = dict(zip(table.columns, table.rows[0], strict=True))
+    label = {method.label: method.name for method in context().methods}
+    values = [
+        row["auroc"]
+        for row in rows
+        if (row["experiment"], row["part"], row["error"]) == ("order", "outliers first", "")
+        and (row["dataset"], row["view"], row["method"]) == (found["Data set"], found["View"], label[found["Method"]])
+    ]
+    assert values
+    assert found["AUROC, outliers first"] == f"{np.mean(values):.3f}"

@@ -76,7 +76,7 @@ class Clock:
         self.failed: set[tuple[Any, ...]] = set()
 
     def learn(self, journal: Journal) -> None:
-        """Go by the runs of an earlier session, too."""
+        """Go by the runs that are there already, too."""
         for record in journal.runs.values():
             if not record["error"]:
                 kind = record["experiment"], record["view"], record["dataset"], record["method"]

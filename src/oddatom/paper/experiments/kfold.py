@@ -67,15 +67,12 @@ def _one(
 ) -> Run:
     apart = scaling == "own" and method.parts_apart
     folds = len(a) + len(b) < len(rows.y)
-    once = {"norm": float(np.linalg.norm(rows.X[np.union1d(a, b)]))} if apart and folds and norm_is_set(method) else {}
+    once = {}
+    if apart and folds and method.scaling == "frobenius":
+        once = {"norm": float(np.linalg.norm(rows.X[np.union1d(a, b)]))}
     fitted, out = timed_fit(task, data, rows.X[a], method, seed, **once)
     X = _like(rows.X[b], rows.X[a], method.scaling) if apart and not folds else rows.X[b]
     return judged(out, rows.y[b], fitted.labels(X))
-
-
-def norm_is_set(method: Method) -> bool:
-    """Whether rows are divided by one norm, which can be that of more rows than are fitted."""
-    return method.scaling == "frobenius"
 
 
 def _like(X: np.ndarray, train: np.ndarray, scaling: str) -> np.ndarray:
