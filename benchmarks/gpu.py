@@ -1,37 +1,23 @@
-"""Seconds of a DL fit on a GPU, by what the shard was asked: python -m benchmarks.gpu [--rows N] [--dtype float32]"""
+"""Fit and score on a GPU, against its bounds and against others: python -m benchmarks.gpu [--rows 1000000,10000000]
+
+Rows × 32 features in float32, 64 atoms, 6 non-zeros, 6 sweeps, exact SVM. Without a GPU it runs on the CPU's torch
+device, to be looked at and not quoted.
+"""
 
 import argparse
-import json
+import os
 import time
-from collections import defaultdict
 
 import numpy as np
 import torch
+from sklearn.ensemble import IsolationForest
 
-from oddatom.learning.alternate import fit_last_svm, learn
-from oddatom.learning.dl import DL
-from oddatom.learning.penalties import make_penalty
-from oddatom.shards.base import ShardGroup
-from oddatom.shards.torch_shard import TorchShard
+from oddatom import DLOCSVM
+from oddatom.shards.torch_omp import torch_omp
+from oddatom.sources.tensors import TensorSource, device_scores
 
 M, ATOMS, NONZERO, SWEEPS = 32, 64, 6, 6
-
-
-class TimedGroup(ShardGroup):
-    """Adds up calls and seconds by method."""
-
-    def __init__(self, shards):
-        super().__init__(shards)
-        self.seconds, self.calls = defaultdict(float), defaultdict(int)
-
-    def map(self, method, *args):
-        started = time.perf_counter()
-        out = super().map(method, *args)
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        self.seconds[method] += time.perf_counter() - started
-        self.calls[method] += 1
-        return out
+SETTINGS = {"n_atoms": ATOMS, "n_nonzero": NONZERO, "max_iter": SWEEPS, "beta": 0.01, "nu": 0.05, "random_state": 0}
 
 
 def make_rows(n_rows, dtype, device, seed=0):
@@ -48,41 +34,152 @@ def make_rows(n_rows, dtype, device, seed=0):
         Y[lo:hi] += 0.05 * torch.randn((hi - lo, M), generator=generator, device=device, dtype=dtype)
     odd = torch.randperm(n_rows, generator=generator, device=device)[: n_rows // 100]
     Y[odd] = torch.randn((odd.numel(), M), generator=generator, device=device, dtype=dtype).abs()
-    return Y / torch.linalg.vector_norm(Y, dtype=torch.float64).to(dtype)
+    return Y
 
 
-def fit_seconds(Y):
-    """Fit once; return the whole time and what the shard was asked."""
-    rng = np.random.RandomState(0)
-    D = rng.uniform(size=(ATOMS, M))
-    D /= np.linalg.norm(D, axis=1, keepdims=True)
-    learner = DL(s=NONZERO, penalty=make_penalty("l21", 0.01, 0.1), nu=0.05, max_iter=SWEEPS)
-    torch.cuda.synchronize() if Y.is_cuda else None
-    started = time.perf_counter()
-    group = TimedGroup([TorchShard(Y, device=str(Y.device), dtype=Y.dtype)])
-    model = learn(group, D, learner)
-    svm, _ = fit_last_svm(group, model, learner)
-    torch.cuda.synchronize() if Y.is_cuda else None
-    whole = time.perf_counter() - started
-    return whole, group, model, svm
+def plain_omp(Y, D, s):
+    """Batched OMP as it is usually written in torch: correlations of the residual, least squares on the support."""
+    N = Y.shape[0]
+    support = torch.zeros((N, 0), dtype=torch.int64, device=Y.device)
+    residual = Y
+    for _ in range(s):
+        correlations = (residual @ D.T).abs().scatter_(1, support, -1.0)
+        support = torch.cat([support, correlations.argmax(dim=1, keepdim=True)], dim=1)
+        A = D[support]  # N × k × m
+        x = torch.linalg.solve(A @ A.mT, (A @ Y[:, :, None]))
+        residual = Y - (x.mT @ A)[:, 0]
+    return support, x[:, :, 0]
+
+
+def best(function, repeat, on_gpu):
+    """Return the shortest of several times, after one that is not counted."""
+    times = []
+    for _ in range(repeat + 1):
+        started = time.perf_counter()
+        function()
+        if on_gpu:
+            torch.cuda.synchronize()
+        times.append(time.perf_counter() - started)
+    return min(times[1:]) if repeat else times[0]
+
+
+def fitted(X, device, repeat=2, **more):
+    """Return a fitted model and the shortest time of its fit."""
+    model = DLOCSVM(**SETTINGS, **more)
+    if device.type == "cpu":
+        return model, best(lambda: model.fit(X.numpy()), repeat, False)
+    model.set_params(device=str(device))
+    return model, best(lambda: model.fit(X), repeat, True)
+
+
+def gpu_lines(n_rows, device, dtype):
+    """Measure fit and scores of rows in the device's memory."""
+    on_gpu = device.type == "cuda"
+    X = make_rows(n_rows, dtype, device)
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    model, fit = fitted(X, device)
+    h = model.history_
+    phases = {name: round(float(h[name].sum()), 2) for name in h if name.startswith("seconds")}
+    peak = torch.cuda.max_memory_allocated() / 2**30 if on_gpu else 0.0
+    print(f"fit {n_rows:,} {dtype}: {fit:.2f} s, {n_rows / fit / 1e6:.1f} M rows/s, peak {peak:.1f} GiB, {phases}")
+    rounds = h.get("rounds", np.zeros(1)).sum()
+    print(f"    rounds {rounds:.0f}, gap {model.gap_:.1e}, active {model.components_.shape[0]}")
+    score = best(lambda: device_scores(model, X, device), 5, on_gpu)
+    whole = best(lambda: model.score_samples(X), 3, on_gpu)
+    size = dtype.itemsize
+    least = n_rows * (M * size + 8) / score  # rows in, scores out
+    flops = n_rows * (2 * ATOMS * M + NONZERO * 2 * ATOMS + (NONZERO * (NONZERO - 1) // 2) * 4 * ATOMS) / score
+    print(
+        f"score {n_rows:,} {dtype}: {score * 1e3:.1f} ms, {n_rows / score / 1e6:.0f} M rows/s in device memory; "
+        f"{n_rows / whole / 1e6:.0f} M rows/s with the scores as a NumPy array; rows in and scores out alone "
+        f"{least / 1e12:.2f} TB/s, pursuit {flops / 1e12:.1f} TFLOP/s",
+        flush=True,
+    )
+    return X, model
+
+
+def omp_lines(X, model, device, n_plain=1_000_000):
+    """Measure the pursuit alone, as it is and as it is usually written."""
+    on_gpu = device.type == "cuda"
+    D = torch.tensor(model.components_, device=device)
+    ours = best(lambda: torch_omp(X, D, NONZERO), 5, on_gpu)
+    some, atoms = X[:n_plain], D.to(X.dtype)
+    plain = best(lambda: [plain_omp(block, atoms, NONZERO) for block in some.split(250_000)], 2, on_gpu)
+    rates = X.shape[0] / ours / 1e6, some.shape[0] / plain / 1e6
+    print(f"OMP alone: {rates[0]:.0f} M rows/s; plain batched OMP in torch {rates[1]:.1f} M rows/s", flush=True)
+
+
+def bandwidth(device):
+    """Print what a copy and a matrix product reach."""
+    X = torch.empty(2**29 if device.type == "cuda" else 2**25, device=device)
+    Y = torch.empty_like(X)
+    t = best(lambda: Y.copy_(X), 5, device.type == "cuda")
+    A = torch.rand((8192, 8192), device=device) if device.type == "cuda" else torch.rand((1024, 1024))
+    p = best(lambda: A @ A, 5, device.type == "cuda")
+    print(f"copy {2 * X.numel() * 4 / t / 1e12:.2f} TB/s, float32 product {2 * A.shape[0] ** 3 / p / 1e12:.1f} TFLOP/s")
+
+
+def streamed(n_rows, device):
+    """Measure rows that stay in the host's memory."""
+    from oddatom.detectors._elsewhere import fit_source
+
+    X = make_rows(n_rows, torch.float32, device).cpu()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+    def fit():
+        source = TensorSource(X, device, stream=True)
+        model = DLOCSVM(**SETTINGS)
+        model.n_features_in_ = M
+        fit_source(model, source, X, None)
+        return model
+
+    t = best(fit, 1, device.type == "cuda")
+    model = fit()
+    peak = torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else 0.0
+    s = best(lambda: device_scores(model, X, device), 2, device.type == "cuda")
+    rate = n_rows / s / 1e6
+    print(f"streamed from the host: fit {n_rows:,}: {t:.2f} s, peak {peak:.1f} GiB; score {rate:.0f} M rows/s")
+
+
+def cpu_lines(n_rows, dtype=torch.float64):
+    """Measure this machine's cores, and IsolationForest on them."""
+    X = make_rows(n_rows, torch.float32, torch.device("cuda" if torch.cuda.is_available() else "cpu")).cpu().to(dtype)
+    model, fit = fitted(X, torch.device("cpu"), repeat=1 if n_rows <= 1_000_000 else 0)
+    score = best(lambda: model.score_samples(X.numpy()), 1, False)
+    print(f"{os.cpu_count()} cores, {n_rows:,}: fit {fit:.2f} s, score {n_rows / score / 1e6:.2f} M rows/s", flush=True)
+    forest = IsolationForest(random_state=0, n_jobs=-1)
+    few = X.numpy()[:1_000_000]
+    fit = best(lambda: forest.fit(X.numpy()), 0, False)
+    score = best(lambda: forest.score_samples(few), 0, False)
+    print(
+        f"IsolationForest on them, {n_rows:,}: fit {fit:.2f} s, score {few.shape[0] / score / 1e6:.2f} M rows/s",
+        flush=True,
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", default="1000000,10000000,50000000")
+    parser.add_argument("--float64", type=int, default=0, help="rows in float64, too")
+    parser.add_argument("--streamed", type=int, default=0, help="rows that stay in the host's memory")
+    parser.add_argument("--cpu", default="", help="rows for this machine's cores")
     options = parser.parse_args()
-    Y = make_rows(options.rows, getattr(torch, options.dtype), options.device)
-    fit_seconds(Y[: min(options.rows, 100_000)].contiguous())  # warm
-    for _ in range(2):
-        whole, group, model, svm = fit_seconds(Y)
-        peak = torch.cuda.max_memory_allocated() / 2**30 if Y.is_cuda else 0.0
-        found = {"rows": options.rows, "dtype": options.dtype, "seconds": round(whole, 3), "GiB": round(peak, 1)}
-        print(json.dumps(found))
-    for name, seconds in sorted(group.seconds.items(), key=lambda item: -item[1])[:14]:
-        print(f"  {name:22s} {group.calls[name]:5d} calls {seconds:8.3f} s")
-    print("  total", model.history["total"][-1], "gap", svm.gap)
+    device = torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
+    print(torch.cuda.get_device_name() if device.type == "cuda" else "no GPU", "torch", torch.__version__)
+    bandwidth(device)
+    for n_rows in map(int, options.rows.split(",")):
+        X, model = gpu_lines(n_rows, device, torch.float32)
+    omp_lines(X[:10_000_000], model, device)
+    del X
+    if options.float64:
+        gpu_lines(options.float64, device, torch.float64)
+    if options.streamed:
+        streamed(options.streamed, device)
+    for n_rows in map(int, filter(None, options.cpu.split(","))):
+        cpu_lines(n_rows)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,8 @@ def fitted(kind):
     model = quietly(KINDS[kind]().fit, MIXED.iloc[:40] if kind == "Table" else TRAIN)
     for part in (model, *(getattr(model, "fold_models_", None) or ())):
         if hasattr(part, "history_"):
-            part.history_["seconds"] = np.zeros_like(part.history_["seconds"])
+            for name in [name for name in part.history_ if name.startswith("seconds")]:
+                part.history_[name] = np.zeros_like(part.history_[name])
     return model
 
 

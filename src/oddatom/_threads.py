@@ -2,10 +2,14 @@
 
 Rows are cut into chunks whose number depends on the amount of work alone, and partial sums are added in the
 order of the chunks: a result is the same, bit for bit, for every number of threads.
+
+Cores are taken once. Workers of joblib, multiprocessing and Dask share them already; Python threads that come here at
+the same time leave each other one core at least.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -17,7 +21,8 @@ from typing import Any, NamedTuple
 import numba
 import scipy.linalg.blas  # noqa: F401  numba's BLAS: loaded before threadpoolctl looks for libraries
 import threadpoolctl
-from joblib import effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
+from numba.np.ufunc import parallel as numba_threads
 from threadpoolctl import ThreadpoolController
 
 # A pass shorter than this (in nanoseconds) is not worth a parallel region; a chunk of a longer one takes about that.
@@ -32,6 +37,7 @@ class _State:
         self.lock = threading.RLock()
         self.region = threading.Lock()
         self.holders = 0
+        self.inside: dict[int, int] = {}  # Python threads inside `threads`, and how deep
         self.limiter: Any = None
         self.forked = False
 
@@ -79,14 +85,20 @@ class Plan(NamedTuple):
         # One parallel region at a time: numba's "workqueue" layer ends the process at two, and two share the cores
         # anyway. Whoever finds it taken goes on alone, with the same result.
         region = _state.region
-        if not self.parallel or not region.acquire(blocking=False):
+        wanted = getattr(_here, "n_threads", 1)
+        n = min(wanted, numba.config.NUMBA_NUM_THREADS - len(_state.inside) + 1)  # one core for each of the others
+        if not self.parallel or n < 2 or not region.acquire(blocking=False):
             kernel(*args, self.k, False)
             return
         try:
+            if n < wanted:
+                numba.set_num_threads(n)
             start = perf_counter_ns()
             kernel(*args, self.k, True)
             _notice(kernel, perf_counter_ns() - start, self.ns)
         finally:
+            if n < wanted:
+                numba.set_num_threads(wanted)
             region.release()
 
 
@@ -128,22 +140,38 @@ def _raised(error: SystemError) -> BaseException:
     return cause
 
 
+def _count(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` means here.
+
+    joblib is asked only where it is left to choose: in a daemon, which the workers of Dask are, it knows but one.
+    """
+    if n_jobs is not None and n_jobs > 0:
+        n = n_jobs
+    elif multiprocessing.current_process().daemon:
+        n = 1 if n_jobs is None else cpu_count() + 1 + n_jobs
+    else:
+        n = effective_n_jobs(-1 if n_jobs is None else n_jobs)
+    return 1 if _state.forked else max(1, min(n, numba.config.NUMBA_NUM_THREADS))
+
+
 @contextmanager
 def threads(n_jobs: int | None) -> Iterator[None]:
-    """Run the body with `n_jobs` numba threads (None: all, unless joblib says otherwise) and BLAS on one."""
-    n = effective_n_jobs(-1 if n_jobs is None else n_jobs)
-    n = 1 if _state.forked else max(1, min(n, numba.config.NUMBA_NUM_THREADS))
+    """Run the body with `n_jobs` numba threads (None: all, unless it is a worker that runs it) and BLAS on one."""
+    n = _count(n_jobs)
     outer = getattr(_here, "n_threads", None)
-    before = numba.get_num_threads() if n > 1 else None
+    # One thread does not start numba's others; where they have been started, this is to keep them out.
+    before = numba.get_num_threads() if n > 1 or getattr(numba_threads, "_is_initialized", False) else None
+    me = threading.get_ident()
     with _state.lock:
         if _state.holders == 0:
             _release_openblas()
             _state.limiter = _controller().limit(limits=1, user_api="blas")
             _release_openblas()
         _state.holders += 1
+        _state.inside[me] = _state.inside.get(me, 0) + 1
     try:
         _here.n_threads = n
-        if n > 1:
+        if before is not None:
             numba.set_num_threads(n)
         yield
     except SystemError as error:
@@ -153,6 +181,9 @@ def threads(n_jobs: int | None) -> Iterator[None]:
             numba.set_num_threads(before)
         _here.n_threads = 1 if outer is None else outer
         with _state.lock:
+            depth = _state.inside.pop(me, 1) - 1  # a child forked in the body knows of none
+            if depth:
+                _state.inside[me] = depth
             _state.holders -= 1
             if _state.holders == 0:
                 _release_openblas()

@@ -1,5 +1,9 @@
 """Warnings and errors of this package, one class each, so that callers can tell them apart."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from sklearn.exceptions import ConvergenceWarning
 
 
@@ -23,6 +27,10 @@ class SolverWarning(OddAtomWarning, ConvergenceWarning):
     """A solver ended above its tolerance; the residual it reached is in the message."""
 
 
+class DeviceWarning(OddAtomWarning):
+    """The device that a model was made for is not there; the CPU is used instead."""
+
+
 class ModelFileError(ValueError):
     """A file cannot be loaded as a model: it is something else, damaged, or newer than this package."""
 
@@ -37,3 +45,29 @@ class TableError(ValueError):
 
 class DataSetUnavailable(ValueError):
     """A data set of the paper cannot be had, or is not the one the paper used; the message says why and what to do."""
+
+
+class WorkerLostError(RuntimeError):
+    """Workers of a cluster were lost and their rows cannot be had again: a fit has ended early.
+
+    Attributes
+    ----------
+    model : oddatom.learning.alternate.Model or None
+        As of the last whole outer iteration; None where not even the first dictionary had its codes.
+    partitions : tuple of int
+        Numbers of the partitions that were lost.
+    """
+
+    def __init__(self, message: str, partitions: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.partitions = partitions
+        self.model: Any = None
+
+    def __reduce__(self) -> tuple:
+        return _worker_lost, (str(self), self.partitions, self.model)
+
+
+def _worker_lost(message: str, partitions: tuple[int, ...], model: Any) -> WorkerLostError:
+    error = WorkerLostError(message, partitions)
+    error.model = model
+    return error

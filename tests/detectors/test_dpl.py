@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import oddatom
 from learned import SCALINGS, first_atoms, make_detector, rows, same_model
 from oddatom import DLOCSVM, DPLOCSVM, AllAtomsTrimmedWarning, DegenerateMarginWarning, Explanation, SolverWarning
+from oddatom.history import COLUMNS, ROUND_COLUMNS
 from oddatom.learning import dpl
 from reference import omp
 
@@ -100,7 +101,7 @@ def test_the_first_analysis_atoms_are_least_squares(X):
 
 def test_history(X):
     history = detector(track="atoms", coupling=10.0, gamma=0.05, n_nonzero=3).fit(X).history_
-    assert set(history) == {"F", "G", "total", "n_active", "gap", "seconds", "kkt"}
+    assert set(history) == {*COLUMNS, *ROUND_COLUMNS, "kkt"}
     assert all(column.shape == (7,) for column in history.values())
     assert history["kkt"][0] == 0
     assert 0 < history["kkt"].max() <= 1e-6

@@ -139,4 +139,4 @@ class ThresholdMixin:
         check_is_fitted(self)
         if self.threshold_.kind == "fdr":
             return np.where(benjamini_hochberg(self.p_values(X), self.threshold_.level), -1, 1)
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        return (self.decision_function(X) >= 0) * 2 - 1  # of a Dask collection as lazy as its scores

@@ -16,6 +16,7 @@ from oddatom.coding import CODINGS, Codes
 from oddatom.decisions import ThresholdMixin
 from oddatom.detectors._calibrated import CalibratedMixin
 from oddatom.detectors._callbacks import CallbackSupportMixin
+from oddatom.detectors._routing import score_elsewhere
 from oddatom.detectors._score_parameter import ScoreParameterMixin
 from oddatom.detectors._validation import check_rows
 from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, SolverWarning
@@ -108,7 +109,11 @@ class DictionaryDetector(
         scores : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._scores(check_rows(self, X, reset=False), [self.score_])[self.score_]
+        elsewhere = score_elsewhere(self, X)
+        return self._block_scores(check_rows(self, X, reset=False)) if elsewhere is None else elsewhere
+
+    def _block_scores(self, X: np.ndarray) -> np.ndarray:
+        return self._scores(X, [self.score_])[self.score_]
 
     def score_parts(self, X: Any) -> dict[str, np.ndarray]:
         """Return every score of each row's code: the margin w·x, −‖y − x D‖² and minus the description length.
@@ -271,6 +276,8 @@ def _directions(scaling: Scaling, X: np.ndarray) -> np.ndarray:
 def _to_csr(codes: Codes, n: int) -> scipy.sparse.csr_array:
     kept = (codes.indices >= 0) & (codes.values != 0)
     indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    if indptr[-1] <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)  # as the indices are: scikit-learn's trees take no others
     out = scipy.sparse.csr_array((codes.values[kept], codes.indices[kept], indptr), shape=(codes.indices.shape[0], n))
     out.sort_indices()
     return out

@@ -17,8 +17,11 @@ from oddatom.coding import Codes
 from oddatom.decisions import quantile_offset
 from oddatom.detectors._base import HUGE, DictionaryDetector, without_atoms
 from oddatom.detectors._callbacks import DEPTH, FitProgress, with_callbacks
-from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
+from oddatom.detectors._elsewhere import fit_source, linear_dictionary, linear_features
+from oddatom.detectors._routing import opened
+from oddatom.detectors._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.exceptions import DegenerateMarginWarning
+from oddatom.features.row_map import RowMap
 from oddatom.features.scaling import SCALINGS, fit_scaling
 from oddatom.learning.alternate import SVM_SOLVERS, Learner, Model, fit_last_svm, learn
 from oddatom.learning.initial import INITS, initial_dictionary
@@ -26,12 +29,14 @@ from oddatom.learning.one_class import OneClassFit
 from oddatom.learning.penalties import PENALTIES, make_penalty
 from oddatom.scores import SCORES, code_statistics
 from oddatom.shards import LocalShard, ShardGroup
+from oddatom.sources import Source
 
 
 class LearnedDetector(DictionaryDetector):
     """Fit of a detector whose `_make_learner` says which of the paper's learners it is."""
 
     _Shard: ClassVar[type] = LocalShard
+    _shard_kind: ClassVar[str] = "sparse"  # what a `Source` makes its shards by
     _init_columns: ClassVar[str] = "n_features"
 
     _parameter_constraints: ClassVar[dict] = {
@@ -52,6 +57,7 @@ class LearnedDetector(DictionaryDetector):
         "calibration": [Interval(Integral, 2, None, closed="left"), None],
         "scaling": [StrOptions(set(SCALINGS)), None],
         "track": [StrOptions({"atoms"}), None],
+        "device": DEVICE,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
         "verbose": ["verbose"],
@@ -78,6 +84,7 @@ class LearnedDetector(DictionaryDetector):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Or a Dask array or frame, the path of a Parquet file or a list of them, or a torch tensor.
         y : ignored, but shown to callbacks (a `ScoringMonitor` needs labels)
 
         Returns
@@ -86,11 +93,14 @@ class LearnedDetector(DictionaryDetector):
         """
         check_parameters(self, self._advice)
         self._check_threshold(self.threshold, fitted=False)
-        with old_model_on_error(self), threads(self.n_jobs):
-            X = check_rows(self, X, reset=True)
-            self._check_folds(X.shape[0])
-            svm = self._fit(X, y)
-            self._calibrate(X)
+        with old_model_on_error(self), threads(self.n_jobs), opened(self, X) as source:
+            if source is not None:
+                svm = fit_source(self, source, X, y)
+            else:
+                X = check_rows(self, X, reset=True)
+                self._check_folds(X.shape[0])
+                svm = self._fit(X, y)
+                self._calibrate(X)
         for finding, category in self._findings(svm, self.components_.shape[0]):
             warnings.warn(finding, category, stacklevel=2 + DEPTH)
         return self
@@ -130,6 +140,15 @@ class LearnedDetector(DictionaryDetector):
         scaling, Y = fit_scaling(X, self.scaling)
         self._check_varied(Y)
         return Y, {"scaling_": scaling, "scale_": scaling.scale}
+
+    def _source_features(self, source: Source, rng: np.random.RandomState) -> tuple[RowMap, int, dict[str, Any]]:
+        """Return what makes raw rows the learner's, how many columns those have, and the fitted attributes of it."""
+        return linear_features(self, source)
+
+    def _source_dictionary(
+        self, source: Source, row_map: RowMap, width: int, n_atoms: int, rng: np.random.RandomState
+    ) -> np.ndarray:
+        return linear_dictionary(self.init, source, row_map, width, n_atoms, rng)
 
     def _check_varied(self, Y: np.ndarray) -> None:
         if not Y.any():

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from oddatom._threads import threads
 from oddatom.coding import Codes
+from oddatom.detectors._elsewhere import KEPT_ROWS, combined_rows, linear_features
 from oddatom.detectors._fitting import LearnedDetector
 from oddatom.detectors._validation import check_rows
 from oddatom.exceptions import IndefiniteKernelWarning
@@ -19,12 +20,15 @@ from oddatom.explain import as_frame_like, margin_by_atom
 from oddatom.features.kernel_map import KernelMap, fit_kernel_map
 from oddatom.features.kernels import GAMMAS, KERNELS, Kernel, find_gamma, shorten
 from oddatom.features.landmarks import LANDMARKS
+from oddatom.features.row_map import RowMap
 from oddatom.features.scaling import Scaling, fit_scaling
 from oddatom.learning.alternate import Model
 from oddatom.learning.initial import unit_rows
 from oddatom.learning.one_class import OneClassFit
+from oddatom.sources import Source, passes
 
 EXACT_ROWS = 4000  # approximation="auto" is exact up to here
+HERE = 2**27  # numbers that rows are brought here by to choose landmarks among: 1 GB
 KERNEL_CODINGS = {"correlation": "correlation", "gram": "omp"}
 
 
@@ -67,38 +71,62 @@ class KernelDetector(LearnedDetector):
         return (max(1, round(X.shape[0] ** 0.5)) if precomputed else X.shape[1]), X.shape[0]
 
     def _fit_features(self, X: np.ndarray, rng: np.random.RandomState) -> tuple[np.ndarray, dict[str, Any]]:
-        exact = self.approximation is None or (self.approximation == "auto" and X.shape[0] <= EXACT_ROWS)
-        kernel: Kernel | None = None
         scaling, Y = Scaling(None, None, 1.0), X
         if self.kernel == "precomputed":
             self._check_gram(X)
         else:
             scaling, Y = fit_scaling(X, self.scaling)
             self._check_varied(Y)
+        kernel_map = self._fit_kernel_map(Y, X.shape[0], rng)
+        Phi = kernel_map.apply(Y)
+        self._check_coordinates(bool(Phi.any()), X.shape[0])
+        return Phi, _kernel_attributes(scaling, kernel_map)
+
+    def _source_features(self, source: Source, rng: np.random.RandomState) -> tuple[RowMap, int, dict[str, Any]]:
+        N, m = source.shape
+        if self.kernel == "precomputed":
+            raise ValueError(
+                f"The 'kernel' parameter of {type(self).__name__} must not be 'precomputed' where rows are on a "
+                "cluster, in files or on a device. Pass the rows and the kernel's name, or the matrix as an array."
+            )
+        row_map = linear_features(self, source)[0]
+        # The map of rows that fit here; the exact one needs them all.
+        here = np.arange(N) if N * m <= HERE else np.sort(rng.choice(N, max(HERE // m, 1), replace=False))
+        if here.size < N and self._exact(N):
+            raise ValueError(
+                f"The 'approximation' parameter of {type(self).__name__} must be 'nystroem' or 'auto' for {N} rows of "
+                f"{m} features that are not here. Got {self.approximation!r} instead."
+            )
+        kernel_map = self._fit_kernel_map(row_map(source.take(here)), N, rng)
+        kernel_map = kernel_map._replace(indices=here[kernel_map.indices], n_samples=N)
+        row_map = RowMap(row_map.scaling, kernel_map)
+        self._check_coordinates(any(found.any() for found in source.map(passes.nonzero, row_map)), N)
+        return row_map, kernel_map.T.shape[1], _kernel_attributes(row_map.scaling, kernel_map)
+
+    def _exact(self, N: int) -> bool:
+        return self.approximation is None or (self.approximation == "auto" and N <= EXACT_ROWS)
+
+    def _fit_kernel_map(self, Y: np.ndarray, N: int, rng: np.random.RandomState) -> KernelMap:
+        """Fit the coordinates to scaled rows, some or all of N; for precomputed to their matrix."""
+        kernel: Kernel | None = None
+        if self.kernel != "precomputed":
             width = find_gamma(self.gamma, self.kernel, Y, rng)
             kernel = Kernel(self.kernel, width, float(self.degree), float(self.coef0))
-        landmarks = None if exact else int(self.n_landmarks)
         rank_tol = self.rank_tol
         if rank_tol is None:  # kernels of low rank are taken as they are
             rank_tol = 1e-14 if self.kernel in ("linear", "cosine") else 1e-8
-        kernel_map = fit_kernel_map(kernel, Y, float(rank_tol), landmarks, self.landmarks, rng)
-        Phi = kernel_map.apply(Y)
-        if not Phi.any():
+        landmarks = None if self._exact(N) else int(self.n_landmarks)
+        return fit_kernel_map(kernel, Y, float(rank_tol), landmarks, self.landmarks, rng)
+
+    def _check_coordinates(self, varied: bool, N: int) -> None:
+        if not varied:
             raise ValueError(
                 "The positive part of the kernel of all training rows is zero: there is nothing to learn. Try another "
                 "kernel."
-                if exact
-                else f"The {landmarks} landmarks see nothing of the other rows. Raise n_landmarks, or take "
+                if self._exact(N)
+                else f"The {int(self.n_landmarks)} landmarks see nothing of the other rows. Raise n_landmarks, or take "
                 "landmarks='leverage'."
             )
-        attributes = {
-            "scaling_": scaling,
-            "scale_": scaling.scale,
-            "kernel_map_": kernel_map,
-            "gamma_": None if kernel is None else kernel.gamma,
-            "landmark_indices_": kernel_map.indices,
-        }
-        return Phi, attributes
 
     def _check_gram(self, K: np.ndarray) -> None:
         name = type(self).__name__
@@ -127,17 +155,23 @@ class KernelDetector(LearnedDetector):
             A = rng.uniform(size=(n_atoms, Phi.shape[0]))
         else:
             A = np.array(self.init, dtype=np.float64)
-        D = A @ Phi
-        bad = np.flatnonzero(~(np.isfinite(D).all(axis=1) & D.any(axis=1)))
-        if bad.size:
-            raise ValueError(
-                f"The 'init' coefficients must make finite, non-zero atoms. Atom {bad[0]} is not; replace its row."
-            )
-        return unit_rows(D)
+        return _unit_atoms(A @ Phi)
+
+    def _source_dictionary(
+        self, source: Source, row_map: RowMap, width: int, n_atoms: int, rng: np.random.RandomState
+    ) -> np.ndarray:
+        if isinstance(self.init, str) and self.init == "data":
+            return super()._source_dictionary(source, row_map, width, n_atoms, rng)
+        if isinstance(self.init, str):
+            A = rng.uniform(size=(n_atoms, source.shape[0]))
+        else:
+            A = np.array(self.init, dtype=np.float64)
+        return _unit_atoms(combined_rows(source, row_map, A))
 
     def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
         own = super()._own_attributes(model, active, features)
-        A = features["kernel_map_"].coefficients(model.D)
+        kernel_map = features["kernel_map_"]
+        A = kernel_map.coefficients(model.D) if kernel_map.n_samples <= KEPT_ROWS else None
         return {**own, "dictionary_coefficients_": A, "kernel_coding_": self.kernel_coding}
 
     def _findings(self, svm: OneClassFit, n_active: int) -> Iterator[tuple[str, type[Warning]]]:
@@ -217,3 +251,22 @@ class KernelDetector(LearnedDetector):
     @property
     def _coding(self) -> str:  # type: ignore[override]
         return KERNEL_CODINGS[self.kernel_coding_]
+
+
+def _unit_atoms(D: np.ndarray) -> np.ndarray:
+    bad = np.flatnonzero(~(np.isfinite(D).all(axis=1) & D.any(axis=1)))
+    if bad.size:
+        raise ValueError(
+            f"The 'init' coefficients must make finite, non-zero atoms. Atom {bad[0]} is not; replace its row."
+        )
+    return unit_rows(D)
+
+
+def _kernel_attributes(scaling: Scaling, kernel_map: KernelMap) -> dict[str, Any]:
+    return {
+        "scaling_": scaling,
+        "scale_": scaling.scale,
+        "kernel_map_": kernel_map,
+        "gamma_": None if kernel_map.kernel is None else kernel_map.kernel.gamma,
+        "landmark_indices_": kernel_map.indices,
+    }

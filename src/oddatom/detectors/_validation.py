@@ -12,6 +12,7 @@ import scipy.sparse
 from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import validate_data
 
+DEVICE = [str]  # what it names is checked where rows are taken there
 N_JOBS = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
 
 
@@ -44,7 +45,9 @@ def old_model_on_error(estimator: Any) -> Iterator[None]:
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = False) -> Any:
-    """Return X as finite float64 rows; sparse input, where accepted, as CSR."""
+    """Return X as finite float64 rows; sparse input, where accepted, as CSR; a torch tensor from its device."""
+    if hasattr(X, "detach") and type(X).__module__.split(".")[0] == "torch":
+        X = X.detach().cpu().numpy()
     try:
         rows = validate_data(
             estimator,

@@ -92,6 +92,9 @@ class DPLOCSVM(LearnedDetector):
         linear codes then have no margin at any nu: take another, or representation="omp".
     track : {None, "atoms"}, default=None
         "atoms" records the Lagrangian after every half-step in `history_.lagrangian` (slow).
+    device : str, default="cpu"
+        Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
+        (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
     random_state : int, RandomState instance or None, default=None
         Draws the first dictionary.
     n_jobs : int or None, default=None
@@ -160,6 +163,7 @@ class DPLOCSVM(LearnedDetector):
     """
 
     _Shard = PairShard
+    _shard_kind = "pairs"
     _l1_name: ClassVar[str] = "gamma"  # the parameter that weighs the l1 penalty
     _row_weights = ("beta", "gamma")
     _parameter_constraints: ClassVar[dict] = {
@@ -196,6 +200,7 @@ class DPLOCSVM(LearnedDetector):
         calibration: int | None = None,
         scaling: str | None = None,
         track: str | None = None,
+        device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -220,6 +225,7 @@ class DPLOCSVM(LearnedDetector):
         self.calibration = calibration
         self.scaling = scaling
         self.track = track
+        self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -104,6 +104,9 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         Scaling of the columns before the division by the Frobenius norm.
     track : {None, "atoms"}, default=None
         "atoms" records the Lagrangian after every update in `history_.lagrangian` (slow).
+    device : str, default="cpu"
+        Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
+        (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
     random_state : int, RandomState instance or None, default=None
         Draws landmarks and the first dictionary.
     n_jobs : int or None, default=None
@@ -189,6 +192,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         calibration: int | None = None,
         scaling: str | None = None,
         track: str | None = None,
+        device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -222,6 +226,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         self.calibration = calibration
         self.scaling = scaling
         self.track = track
+        self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

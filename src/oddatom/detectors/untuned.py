@@ -14,15 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from oddatom._threads import threads
 from oddatom.decisions import CrossConformal, ThresholdMixin, quantile_offset
+from oddatom.detectors._routing import opened, score_elsewhere
 from oddatom.detectors._score_parameter import ScoreParameterMixin
-from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
-from oddatom.ensemble.draws import draw_order
+from oddatom.detectors._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
+from oddatom.ensemble.draws import draw_order, draw_rows
 from oddatom.ensemble.members import Sizes
 from oddatom.ensemble.model import SCORES, learn_ensemble
 from oddatom.ensemble.parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
 from oddatom.explain import as_frame_like
 from oddatom.model_io.mixin import SaveMixin
+from oddatom.sources import passes
 
 SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
 CHUNK_ROWS = 16_384
@@ -55,10 +57,10 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMix
 
     Parameters
     ----------
-    score : {"joined", "margin", "residual", "description_length", "distance", "largest", "histogram", \
-"magnitude"}, default="joined"
-        What `score_samples` returns: all parts joined, one of them, or the margin of a one-class SVM on how typical
-        the five parts find a row. Read it with `get_params()`.
+    score : str, default="joined"
+        What `score_samples` returns: all parts joined ("joined"), one of them ("residual", "description_length",
+        "distance", "largest", "histogram", "magnitude"), or the margin of a one-class SVM on how typical the five parts
+        find a row ("margin"). Read it with `get_params()`.
     threshold : {"auto", "svm", "fdr"}, ("fdr", q) or float, default="auto"
         Where `predict` cuts. "auto" finds a cut from the training scores; "svm" is the offset of the one-class SVM at
         `nu`, of the score itself unless `score="margin"`; a float is the share of training rows to flag, in (0, 0.5];
@@ -75,6 +77,9 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMix
         Rows that a member is learned from.
     agreement : float, default=3.0
         Power of the correlations in the weights of the parts; 0 weighs all alike.
+    device : str, default="cpu"
+        Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
+        (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts.
     n_jobs : int or None, default=None
@@ -124,6 +129,7 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMix
         "n_directions": [Interval(Integral, 1, None, closed="left")],
         "rows_per_member": [Interval(Integral, 2, None, closed="left")],
         "agreement": [Interval(Real, 0, None, closed="left")],
+        "device": DEVICE,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }
@@ -147,6 +153,7 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMix
         n_directions: int = 16,
         rows_per_member: int = 2000,
         agreement: float = 3.0,
+        device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -160,6 +167,7 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMix
         self.n_directions = n_directions
         self.rows_per_member = rows_per_member
         self.agreement = agreement
+        self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -169,6 +177,7 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMix
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Or a Dask array or frame, the path of a Parquet file or a list of them, or a torch tensor.
         y : ignored
 
         Returns
@@ -179,20 +188,28 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMix
         self._check_trim()
         threshold = self._check_threshold(self.threshold, fitted=False)
         with old_model_on_error(self), threads(self.n_jobs):
-            X = np.ascontiguousarray(check_rows(self, X, reset=True))
-            rng = check_random_state(self.random_state)
-            sample = X[draw_order(X, rng.randint(2**31 - 1))[:SAMPLE_ROWS]]
-            sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
-            self.ensemble_, parts = learn_ensemble(
-                sample, self.trim, self.n_groups, sizes, float(self.agreement), float(self.nu), rng
-            )
-            self.score_ = self._score_by
-            self.conformal_ = CrossConformal(self._held_out(sample, parts))
-            if sample.shape[0] == X.shape[0]:
-                scores = self._score(self.ensemble_.z_scores(parts))
-            else:
-                scores = np.concatenate([self._score(Z) for _, Z in self._chunks(X)])
-            self.train_scores_ = np.sort(scores)
+            with opened(self, X) as source:
+                if source is None:
+                    X = np.ascontiguousarray(check_rows(self, X, reset=True))
+                rng = check_random_state(self.random_state)
+                seed = rng.randint(2**31 - 1)
+                if source is None:
+                    sample = X[draw_order(X, seed)[:SAMPLE_ROWS]]
+                else:
+                    passes.check_extent(source)
+                    sample = draw_rows(source, seed, SAMPLE_ROWS)
+                sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
+                self.ensemble_, parts = learn_ensemble(
+                    sample, self.trim, self.n_groups, sizes, float(self.agreement), float(self.nu), rng
+                )
+                self.score_ = self._score_by
+                self.conformal_ = CrossConformal(self._held_out(sample, parts))
+                if source is not None:
+                    self.train_scores_ = source.sorted_scores(self)
+                elif sample.shape[0] == X.shape[0]:
+                    self.train_scores_ = np.sort(self._score(self.ensemble_.z_scores(parts)))
+                else:
+                    self.train_scores_ = np.sort(self._block_scores(X))
             margin = self.score_ == "margin"
             self.svm_offset_ = self.ensemble_.rho if margin else quantile_offset(self.train_scores_, float(self.nu))
             self._apply_threshold(threshold)
@@ -210,7 +227,10 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMix
         scores : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        elsewhere = score_elsewhere(self, X)
+        return self._block_scores(check_rows(self, X, reset=False)) if elsewhere is None else elsewhere
+
+    def _block_scores(self, X: np.ndarray) -> np.ndarray:
         scores = np.empty(X.shape[0])
         with threads(self.n_jobs):
             for rows, Z in self._chunks(X):

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
+
+if TYPE_CHECKING:
+    from oddatom.sources import Source
 
 _CHUNK = 65_536  # rows copied at a time
 
@@ -24,10 +29,25 @@ def draw_order(X: np.ndarray, seed: int) -> np.ndarray:
     -------
     order : int array (N,)
     """
+    return _by_key(row_keys(X, seed))
+
+
+def draw_rows(source: Source, seed: int, n: int) -> np.ndarray:
+    """Return the first n rows in the `draw_order` of all rows of a source; their keys come here, 8 bytes a row."""
+    keys = np.concatenate(source.map(row_keys, seed))
+    return source.take(_by_key(keys)[:n])
+
+
+def row_keys(X: np.ndarray, seed: int) -> np.ndarray:
+    """Return a hash of every row."""
     keys = np.empty(X.shape[0], np.uint64)
     for start in range(0, X.shape[0], _CHUNK):
         rows = slice(start, start + _CHUNK)
         _hash_rows(X[rows] + 0.0, np.uint64(seed), keys[rows])  # −0 + 0 is 0
+    return keys
+
+
+def _by_key(keys: np.ndarray) -> np.ndarray:
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     again = np.empty(keys.size, bool)

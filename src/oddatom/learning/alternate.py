@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from oddatom.exceptions import WorkerLostError
 from oddatom.history import History
 from oddatom.learning.libsvm import fit_libsvm
 from oddatom.learning.one_class import OneClassFit, fit_one_class, is_flat, quantile_offset
 from oddatom.learning.penalties import Penalty
 from oddatom.shards.base import ShardGroup
+from oddatom.shards.meter import Meter
 
 SVM_SOLVERS: dict[str, Callable[..., OneClassFit]] = {"exact": fit_one_class, "libsvm": fit_libsvm}
 
@@ -40,6 +42,13 @@ class Model:
     alpha: np.ndarray = field(default_factory=lambda: np.empty(0))  # weights of ‖x^i‖₁, of pair learners
     bases: dict[int, Any] = field(default_factory=dict)  # of the atoms' rows, which never change; of pair learners
     measures: dict[str, float] = field(default_factory=dict)  # what else the history records of a sweep
+
+    def copy(self) -> Model:
+        """Return a copy that later sweeps leave as it is."""
+        twin = replace(self, history=self.history.copy(), bases=dict(self.bases), measures=dict(self.measures))
+        for name in ("D", "active", "counts", "norms", "P", "alpha"):
+            setattr(twin, name, getattr(self, name).copy())
+        return twin
 
 
 @dataclass(frozen=True)
@@ -88,22 +97,32 @@ class Observer:
 
 
 def learn(group: ShardGroup[Any], D: np.ndarray, learner: Learner, observer: Observer | None = None) -> Model:
-    """Run Algorithm 1 from the dictionary D; the shards keep codes and multipliers as the last sweep left them."""
+    """Run Algorithm 1 from the dictionary D; the shards keep codes and multipliers as the last sweep left them.
+
+    A `WorkerLostError` carries the model as of the last whole iteration.
+    """
     observer = observer or Observer()
-    started = perf_counter()
-    model = learner.start(group, D)
-    _record(group, model, learner, started)
-    for k in range(1, learner.max_iter + 1):
-        observer.begin(k)
-        started = perf_counter()
-        flips = learner.sweep(group, model)
-        model.svm = fit_svm(group, model.active, learner, w0=model.svm.w * flips)
-        model.n_iter = k
-        _record(group, model, learner, started)
-        stop = observer.end(k, model)
-        total = model.history["total"]
-        if stop or (learner.tol > 0 and abs(total[-2] - total[-1]) <= learner.tol * max(abs(total[-2]), 1e-300)):
-            break
+    whole: Model | None = None
+    try:
+        started, before = perf_counter(), group.meter.copy()
+        model = learner.start(group, D)
+        _record(group, model, learner, started, before)
+        for k in range(1, learner.max_iter + 1):
+            if group.can_lose:
+                whole = model.copy()
+            observer.begin(k)
+            started, before = perf_counter(), group.meter.copy()
+            flips = learner.sweep(group, model)
+            model.svm = fit_svm(group, model.active, learner, w0=model.svm.w * flips)
+            model.n_iter = k
+            _record(group, model, learner, started, before)
+            stop = observer.end(k, model)
+            total = model.history["total"]
+            if stop or (learner.tol > 0 and abs(total[-2] - total[-1]) <= learner.tol * max(abs(total[-2]), 1e-300)):
+                break
+    except WorkerLostError as error:
+        error.model = whole
+        raise
     return model
 
 
@@ -123,15 +142,19 @@ def fit_last_svm(group: ShardGroup[Any], model: Model, learner: Learner) -> tupl
     nu, the smaller the reduced hull), with the offset at the nu-quantile of its margins. Returns the fit, with w over
     the active atoms, and its nu.
     """
-    learner.encode_anew(group, model)
-    nu, n = learner.nu, int(model.active.sum())
-    svm = _solve_svm(group, n, learner, model.svm.w[model.active])
-    while svm.degenerate and nu < 1.0:
-        nu = min(1.0, 1.5 * nu)
-        svm = _solve_svm(group, n, replace(learner, nu=nu))
-    if nu > learner.nu and not svm.degenerate:
-        svm = svm._replace(rho=quantile_offset(group, svm.w, learner.nu))
-    return svm._replace(flat=is_flat(group, svm)), nu
+    try:
+        learner.encode_anew(group, model)
+        nu, n = learner.nu, int(model.active.sum())
+        svm = _solve_svm(group, n, learner, model.svm.w[model.active])
+        while svm.degenerate and nu < 1.0:
+            nu = min(1.0, 1.5 * nu)
+            svm = _solve_svm(group, n, replace(learner, nu=nu))
+        if nu > learner.nu and not svm.degenerate:
+            svm = svm._replace(rho=quantile_offset(group, svm.w, learner.nu))
+        return svm._replace(flat=is_flat(group, svm)), nu
+    except WorkerLostError as error:
+        error.model = model
+        raise
 
 
 def lagrangian(group: ShardGroup[Any], model: Model, learner: Learner) -> float:
@@ -155,7 +178,7 @@ def _solve_svm(group: ShardGroup[Any], n: int, learner: Learner, w0: np.ndarray 
     return SVM_SOLVERS[learner.svm_solver](group, n, learner.nu, w0=w0)
 
 
-def _record(group: ShardGroup[Any], model: Model, learner: Learner, started: float) -> None:
+def _record(group: ShardGroup[Any], model: Model, learner: Learner, started: float, before: Meter) -> None:
     F = learner.objective(group, model, model.norms)
     model.history.record(
         F=F,
@@ -164,5 +187,6 @@ def _record(group: ShardGroup[Any], model: Model, learner: Learner, started: flo
         n_active=int(model.active.sum()),
         gap=model.svm.gap,
         seconds=perf_counter() - started,
+        **group.meter.since(before),
         **model.measures,
     )

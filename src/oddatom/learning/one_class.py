@@ -23,6 +23,7 @@ from oddatom.shards.base import ShardGroup
 from oddatom.shards.one_class import DISTANCE, MARGIN
 
 SMALL = 1500  # rows that are solved at once
+BAND = 2**14  # most rows around the margin that are solved exactly at first
 GAP_TOL = 1e-8
 
 
@@ -93,7 +94,7 @@ def _solve(
     group: ShardGroup[Any], n: int, N: int, C: float, w: np.ndarray | None, tol: float
 ) -> tuple[np.ndarray, float, float, int]:
     """Rounds of: smoothed plane, rows near the margin, interior point, gap over all rows."""
-    size = max(300, 4 * n, min(N // 32, 2048), N // 64)
+    size = max(300, 4 * n, min(N // 32, 2048), min(N // 64, BAND))
     # A plane handed in may be so close already that the rows around it settle the matter.
     widths: tuple[float, ...] = ()
     if w is None or not w.any():

@@ -31,7 +31,7 @@ def smooth_newton(
         # The last width may have used up its steps: then its last one is still to be taken by the shards.
         (hinge,) = group.map_reduce("svm_smooth_values", rho, 0.0, eps, np.full(1, step))
         value = 0.5 * float(w @ w) - rho + float(hinge[0]) / C
-        enough = 1e-3 if eps == widths[-1] else 1e-1
+        enough, most = (1e-3, 0.1 * eps * eps) if eps == widths[-1] else (1e-1, np.inf)
         for _ in range(MAX_STEPS):
             sums, H = group.map_reduce("svm_smooth", rho, eps, step)
             step = 0.0
@@ -43,7 +43,8 @@ def smooth_newton(
             H[n, n] = H[n, n] + 1e-10 if H[n, n] > 0.0 else 1.0
             _, d, failed = dposv(H.T, -grad, lower=0, overwrite_a=1)  # in Fortran's order, without a copy
             slope = float(grad @ d)
-            if failed or -slope <= enough * max(0.5 * float(w @ w), 1e-8):
+            # Little to gain, and the step is shorter than the width: ‖Δw‖² ≤ −slope, and rows have norms about one.
+            if failed or -slope <= min(enough * max(0.5 * float(w @ w), 1e-8), most):
                 break
             step, value = _line_search(group, w, rho, d, C, eps, value, slope)
             if step == 0.0:

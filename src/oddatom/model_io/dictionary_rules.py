@@ -9,7 +9,7 @@ import numpy as np
 from oddatom.features.kernel_map import KernelMap
 from oddatom.features.kernels import KERNELS, Kernel
 from oddatom.features.scaling import Scaling
-from oddatom.history import COLUMNS, History
+from oddatom.history import COLUMNS, ROUND_COLUMNS, History
 from oddatom.model_io.decision_rules import CONFORMAL, DECISION, check_decision
 from oddatom.model_io.rules import (
     Rule,
@@ -38,7 +38,8 @@ def _free(value: Any, path: str, sizes: Sizes) -> None:
 
 def _history(value: Any, path: str, sizes: Sizes) -> None:
     demand(type(value) is History, path, "a History", value)
-    demand(set(COLUMNS) <= set(value) <= {*COLUMNS, "kkt"}, path, f"of columns {', '.join(COLUMNS)}", list(value))
+    known = set(COLUMNS) <= set(value) <= {*COLUMNS, *ROUND_COLUMNS, "kkt"}
+    demand(known, path, f"of columns {', '.join(COLUMNS)}", list(value))
     for name, column in value.items():
         numbers("iterations", nan=True)(column, f"{path}.{name}", sizes)
     each(numbers("*", nan=True))(value.lagrangian, f"{path}.lagrangian", sizes)

@@ -40,13 +40,34 @@ def code_statistics(codes: Codes, n_atoms: int, n_columns: int) -> CodeStatistic
     n_atoms, n_columns : int
         n and m.
     """
-    N, s = codes.indices.shape
+    return statistics_of(*code_sums(codes, n_atoms), codes.sq_residual, codes.indices.shape[1], n_columns)
+
+
+def code_sums(codes: Codes, n_atoms: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of rows that use each atom, and the sum of squares of its coefficients."""
     counts, squares = np.zeros(n_atoms, np.int64), np.zeros(n_atoms)
     _sums(codes.indices, codes.values, counts, squares)
-    floor = _FLOOR * max(float(squares.sum() + codes.sq_residual.sum()) / N, np.finfo(np.float64).tiny / _FLOOR)
+    return counts, squares
+
+
+def statistics_of(
+    counts: np.ndarray,
+    squares: np.ndarray,
+    sq_residual: np.ndarray,
+    s: int,
+    n_columns: int,
+    *,
+    overwrite: bool = False,
+) -> CodeStatistics:
+    """Return the statistics of rows by their sums, see `code_sums`, and residuals; s is how many slots a code has.
+
+    With `overwrite` the residuals are put in another order, instead of a copy of them.
+    """
+    N = sq_residual.size
+    floor = _FLOOR * max(float(squares.sum() + sq_residual.sum()) / N, np.finfo(np.float64).tiny / _FLOOR)
     pooled = float(squares.sum()) / max(int(counts.sum()), 1)
     variance = np.where(counts > 0, squares / np.maximum(counts, 1), pooled)
-    noise = float(np.median(codes.sq_residual)) / max(n_columns - s, 1)
+    noise = float(np.median(sq_residual, overwrite_input=overwrite)) / max(n_columns - s, 1)
     return CodeStatistics((counts + 0.5) / (N + 1.0), np.maximum(variance, floor), max(noise, floor))
 
 

@@ -46,6 +46,10 @@ class OneClassShard:
         """Return the number of rows, of zero rows, and the sum of squares."""
         return self._norms.size, int(np.sum(self._norms == 0.0)), float(self._norms @ self._norms)
 
+    def svm_multipliers(self) -> np.ndarray:
+        """Return the multipliers a = nu N lam of the rows."""
+        return self.multipliers
+
     def svm_scale(self, scale: float) -> None:
         """Speak of rows divided by `scale` from now on."""
         self._scale = scale

@@ -65,9 +65,40 @@ def torch_omp(Y: torch.Tensor, D: torch.Tensor, s: int) -> TorchCodes:
     codes = empty_codes(N, s, Y.dtype, Y.device)
     # u_1 … u_s, α and a temporary; two more for the keys of the arg-max; the row in float64
     bytes_per_row = n * ((s + 2) * Y.element_size() + 16) + 8 * Y.shape[1]
+    code = _code_block
+    if _has_kernel(Y, n, s):
+        code, bytes_per_row = _code_block_by_kernel, n * Y.element_size()
     for lo, hi in spans(N, rows_per_block(Y.device, bytes_per_row)):
-        _code_block(Y[lo:hi], D, G, *(t[lo:hi] for t in codes))
+        code(Y[lo:hi], D, G, *(t[lo:hi] for t in codes))
     return codes
+
+
+def _has_kernel(Y: torch.Tensor, n: int, s: int) -> bool:
+    """Whether the Triton kernel can code these rows."""
+    if not Y.is_cuda:
+        return False
+    try:
+        from oddatom.shards.triton_omp import rows_per_program
+    except ImportError:  # torch comes without it on some systems
+        return False
+    return rows_per_program(n, s, Y.dtype) > 0
+
+
+def _code_block_by_kernel(
+    Y: torch.Tensor,
+    D: torch.Tensor,
+    G: torch.Tensor,
+    indices: torch.Tensor,
+    values: torch.Tensor,
+    sq_residual: torch.Tensor,
+) -> None:
+    from oddatom.shards.triton_omp import pursue
+
+    eps = torch.finfo(Y.dtype).eps
+    mask = _key_layout(G.shape[0], Y)[0] >> (0 if Y.dtype == torch.float64 else 32)
+    Y = Y.contiguous()
+    with torch.cuda.device(Y.device):
+        pursue(Y @ D.T, Y, G, mask, _NEGLIGIBLE * eps, eps**_DEPENDENT, indices, values, sq_residual)
 
 
 def torch_correlation_omp(Y: torch.Tensor, D: torch.Tensor, s: int) -> TorchCodes:

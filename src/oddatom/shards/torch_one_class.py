@@ -53,6 +53,10 @@ class TorchOneClassShard:
         """The margins last computed, a copy on the host."""
         return self._f.cpu().numpy().copy()
 
+    def svm_multipliers(self) -> np.ndarray:
+        """Return the multipliers a = nu N lam of the rows, on the host."""
+        return self.multipliers
+
     def svm_summary(self) -> tuple[int, int, float]:
         """Return the number of rows, of zero rows, and the sum of squares."""
         return self._summary

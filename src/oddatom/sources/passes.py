@@ -1,0 +1,174 @@
+"""Passes over the blocks of a source, and what their answers add up to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oddatom._threads import threads
+from oddatom.features.row_map import RowMap
+from oddatom.features.scaling import Scaling
+from oddatom.scores.statistics import CodeStatistics, code_sums, statistics_of
+
+if TYPE_CHECKING:
+    from oddatom.sources.base import Source
+
+_KEY_BITS = 16
+
+
+def take(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return some of the rows."""
+    return rows[indices]
+
+
+def fit_scaling(source: Source, kind: str | None) -> Scaling:
+    """Return the scaling of all rows: `oddatom.features.scaling.fit_scaling` in a few passes over blocks."""
+    low, high = check_extent(source)
+    center = spread = None
+    with np.errstate(over="ignore", invalid="ignore"):
+        if kind is not None:
+            center, spread = _columns(source, kind, low, high)
+        if kind is None:
+            top = float(max(high.max(), -low.min()))
+        else:
+            top = max(source.map(largest, Scaling(center, spread, 1.0)))
+        if top == 0.0:
+            return Scaling(center, spread, 1.0)
+        scale = top * float(np.sqrt(sum(source.map(square, Scaling(center, spread, 1.0), top))))
+    if not np.isfinite(scale):
+        raise ValueError("X is too large: its Frobenius norm overflows. Divide the data by a power of ten first.")
+    return Scaling(center, spread, scale)
+
+
+def check_extent(source: Source) -> tuple[np.ndarray, np.ndarray]:
+    """Return least and largest entry by column; refuse columns where they are not finite."""
+    low, high = zip(*(found for found in source.map(extent) if found is not None), strict=True)
+    low, high = np.min(low, axis=0), np.max(high, axis=0)
+    bad = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
+    if bad.size:
+        names = source.feature_names
+        listed = ", ".join(str(i) if names is None else repr(names[i]) for i in bad[:10])
+        more = f" and {bad.size - 10} more" if bad.size > 10 else ""
+        raise ValueError(
+            f"Input X contains NaN or infinity in column{'s' if bad.size > 1 else ''} {listed}{more}. Fill missing "
+            "values in or drop those rows or columns."
+        )
+    return low, high
+
+
+def extent(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return least and largest entry by column, NaN where there is one; None of no rows."""
+    return (rows.min(axis=0), rows.max(axis=0)) if rows.shape[0] else None
+
+
+def largest(rows: np.ndarray, scaling: Scaling) -> float:
+    """Return the largest absolute entry of the scaled rows."""
+    return float(np.abs(scaling.apply(rows)).max(initial=0.0))
+
+
+def square(rows: np.ndarray, scaling: Scaling, top: float) -> float:
+    """Return the sum of squares of the scaled rows, in units of `top`."""
+    total = 0.0
+    for start in range(0, rows.shape[0], 65_536):
+        block = scaling.apply(rows[start : start + 65_536]) / top
+        total += float(np.vdot(block, block))
+    return total
+
+
+def _columns(source: Source, kind: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Center and spread of each column, as `oddatom.features.scaling` has them."""
+    N = source.shape[0]
+    unit = np.ldexp(1.0, np.frexp(np.maximum(np.abs(low), np.abs(high)))[1] - 1)
+    center = sum(source.map(column_sums, unit)) / N
+    spread = np.sqrt(sum(source.map(column_squares, unit, center)) / N)
+    if kind == "robust":
+        first, center, third = (_percentile(source, unit, p) for p in (25, 50, 75))
+        spread = np.where(third > first, third - first, spread)
+    spread = np.maximum(spread, 10 * np.finfo(np.float64).eps)
+    constant = low == high
+    return np.where(constant, low, center * unit), np.where(constant, 1.0, spread * unit)
+
+
+def column_sums(rows: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Return Σ x/unit by column."""
+    return (rows / unit).sum(axis=0)
+
+
+def column_squares(rows: np.ndarray, unit: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """Return Σ (x/unit − center)² by column."""
+    apart = rows / unit - center
+    return np.einsum("ij,ij->j", apart, apart)
+
+
+def _percentile(source: Source, unit: np.ndarray, percent: float) -> np.ndarray:
+    """Return np.percentile by column: two neighbouring order statistics and what lies between them."""
+    place = (source.shape[0] - 1) * percent / 100.0
+    below = int(place)
+    lower = _order_statistic(source, below)
+    upper = lower if place == below else _order_statistic(source, below + 1)
+    return (lower + (upper - lower) * (place - below)) / unit
+
+
+def _order_statistic(source: Source, rank: int) -> np.ndarray:
+    """Return the exact `rank`-th smallest entry (from 0) of every column, from histograms of leading key bits."""
+    m = source.n_features
+    prefix, ranks = np.zeros(m, np.uint64), np.full(m, rank, np.int64)
+    for shift in range(64 - _KEY_BITS, -1, -_KEY_BITS):
+        counts = sum(source.map(key_counts, prefix, shift))
+        ends = np.cumsum(counts, axis=1)
+        bins = np.array([np.searchsorted(ends[f], ranks[f], side="right") for f in range(m)])
+        ranks -= np.where(bins > 0, ends[np.arange(m), bins - 1], 0)
+        prefix = (prefix << np.uint64(_KEY_BITS)) | bins.astype(np.uint64)
+    bits = np.where(prefix >> np.uint64(63), prefix ^ np.uint64(2**63), ~prefix)
+    return bits.view(np.float64)
+
+
+def key_counts(rows: np.ndarray, prefix: np.ndarray, shift: int) -> np.ndarray:
+    """Return, by column, the counts of the next key bits among entries whose key starts with the column's prefix."""
+    size = 1 << _KEY_BITS
+    out = np.zeros((rows.shape[1], size), np.int64)
+    for f in range(rows.shape[1]):
+        bits = (rows[:, f] + 0.0).view(np.uint64)  # −0 + 0 is 0
+        keys = np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(2**63))  # in the order of the numbers
+        if shift + _KEY_BITS < 64:
+            keys = keys[(keys >> np.uint64(shift + _KEY_BITS)) == prefix[f]]
+        out[f] = np.bincount(((keys >> np.uint64(shift)) & np.uint64(size - 1)).astype(np.int64), minlength=size)
+    return out
+
+
+def nonzero(rows: np.ndarray, row_map: RowMap) -> np.ndarray:
+    """Return which of the learner's rows are not zero."""
+    Y = row_map(rows)
+    return np.einsum("ij,ij->i", Y, Y) > 0
+
+
+def weighted(rows: np.ndarray, weights: np.ndarray, row_map: RowMap) -> np.ndarray:
+    """Return A Y for coefficients A of this block's rows."""
+    return weights @ row_map(rows)
+
+
+def coded(rows: np.ndarray, detector: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return how often each atom is used, the squares of its coefficients, the rows' residuals and slots of a code."""
+    n = detector.components_.shape[0]
+    counts, squares, residuals, s = np.zeros(n, np.int64), np.zeros(n), [np.empty(0)], 1
+    with threads(detector.n_jobs):
+        for _, _, codes in detector._chunks(rows):
+            part = code_sums(codes, n)
+            counts += part[0]
+            squares += part[1]
+            residuals.append(codes.sq_residual)
+            s = codes.indices.shape[1]
+    return counts, squares, np.concatenate(residuals), s
+
+
+def code_statistics(source: Source, detector: Any) -> CodeStatistics:
+    """Return the statistics of all rows' codes."""
+    counts, squares, residuals, slots = zip(*source.map(coded, detector), strict=True)
+    m = detector.components_.shape[1]
+    return statistics_of(sum(counts), sum(squares), np.concatenate(residuals), max(slots), m)
+
+
+def scores(rows: np.ndarray, detector: Any) -> np.ndarray:
+    """Return a detector's scores of one block."""
+    return detector._block_scores(rows) if rows.shape[0] else np.empty(0)

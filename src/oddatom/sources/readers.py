@@ -1,0 +1,185 @@
+"""Rows of files, a piece at a time: Parquet, .npy, memory maps.
+
+A reader knows how many rows and columns there are before it reads any, and refuses what is no finite number, naming
+file and column.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+
+class Reader(ABC):
+    """N rows of m columns."""
+
+    n_rows: int
+    n_features: int
+    names: list[str] | None = None
+
+    @abstractmethod
+    def pieces(self, most: int) -> Iterator[np.ndarray]:
+        """Yield the rows in order, as float64 arrays of at most so many rows."""
+
+    def _check(self, rows: np.ndarray, file: str, start: int) -> np.ndarray:
+        """Return the rows, which start at row `start` of the file, if all numbers are finite."""
+        if not np.isfinite(rows).all():
+            j, f = np.argwhere(~np.isfinite(rows))[0]
+            column = f"column {f}" if self.names is None else f"column {self.names[f]!r}"
+            raise ValueError(
+                f"{file} has {rows[j, f]} in {column}, row {start + j} (from 0). Fill missing values in or drop those "
+                "rows or columns."
+            )
+        return rows
+
+
+class ParquetReader(Reader):
+    """Parquet files with the same columns, all of numbers."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = list(paths)
+        self._lengths = []
+        for path in self._paths:
+            with self._open(path) as file:
+                columns = _number_columns(file.schema_arrow, path)
+                self._lengths.append(file.metadata.num_rows)
+            if self.names is None:
+                self.names = columns
+            elif set(columns) != set(self.names):
+                odd = sorted(set(columns) ^ set(self.names))[0]
+                raise ValueError(
+                    f"The files must have the same columns, but {odd!r} is in only one of {self._paths[0]} and {path}. "
+                    "Write them alike, or pass those that are."
+                )
+        self.n_rows, self.n_features = sum(self._lengths), len(self.names or [])
+
+    def _open(self, path: str) -> Any:
+        from oddatom.table._arrow import pa
+
+        try:
+            return pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16)
+        except FileNotFoundError:
+            raise FileNotFoundError(
+                f"There is no file {path}. Check the path, or pass rows instead of files."
+            ) from None
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{path} is no Parquet file: {error}. Pass Parquet or .npy files.") from None
+
+    def pieces(self, most: int) -> Iterator[np.ndarray]:
+        """Yield the rows, file by file."""
+        assert self.names is not None
+        for path, length in zip(self._paths, self._lengths, strict=True):
+            start = 0
+            with self._open(path) as file:
+                for batch in file.iter_batches(most, use_threads=False):  # numba's threads are the ones asked for
+                    rows = np.empty((batch.num_rows, self.n_features))
+                    for f, name in enumerate(self.names):
+                        column = batch.column(name)
+                        if column.null_count:
+                            rows[:, f] = np.where(column.is_null().to_numpy(zero_copy_only=False), np.nan, 0.0)
+                        else:
+                            rows[:, f] = column.to_numpy(zero_copy_only=False)
+                    yield self._check(rows, path, start)
+                    start += batch.num_rows
+            if start != length:
+                raise ValueError(f"{path} had {length} rows and now has {start}. Let files alone while they are read.")
+
+
+class NpyReader(Reader):
+    """.npy files of two-dimensional arrays with equally many columns."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._parts: list[tuple[str, Any, int, Any]] = []
+        for path in paths:
+            with open(path, "rb") as file:
+                try:
+                    old = np.lib.format.read_magic(file) == (1, 0)
+                    read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+                    shape, by_column, dtype = read(file)
+                except ValueError as error:
+                    raise ValueError(f"{path} is no .npy file: {error}. Pass Parquet or .npy files.") from None
+                offset = file.tell()
+            if len(shape) != 2 or dtype.kind not in "fiub" or by_column:
+                order = "columns first" if by_column else "rows first"
+                raise ValueError(
+                    f"{path} must hold a two-dimensional array of numbers, rows first. It holds {dtype} of shape "
+                    f"{shape}, {order}; save np.ascontiguousarray of it."
+                )
+            if self._parts and shape[1] != self.n_features:
+                raise ValueError(
+                    f"The files must have equally many columns, but {paths[0]} has {self.n_features} and {path} has "
+                    f"{shape[1]}."
+                )
+            self.n_features = shape[1]
+            self._parts.append((path, dtype, offset, shape))
+        self.n_rows = sum(shape[0] for *_, shape in self._parts)
+
+    def pieces(self, most: int) -> Iterator[np.ndarray]:
+        """Yield the rows, file by file."""
+        for path, dtype, offset, (length, m) in self._parts:
+            with open(path, "rb") as file:  # read, not mapped: a map of the whole may not fit the address space
+                file.seek(offset)
+                for start in range(0, length, most):
+                    size = min(most, length - start)
+                    rows = np.fromfile(file, dtype, size * m)
+                    if rows.size < size * m:
+                        raise ValueError(
+                            f"{path} ends at row {start + rows.size // max(m, 1)} of {length}. Save it again."
+                        )
+                    yield self._check(rows.reshape(size, m).astype(np.float64, copy=False), path, start)
+
+
+class ArrayReader(Reader):
+    """A memory map, or another array that is not to be copied as a whole."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        if array.ndim != 2 or array.dtype.kind not in "fiub":
+            raise ValueError(
+                f"Expected a two-dimensional array of numbers. Got {array.dtype} of shape {array.shape} instead."
+            )
+        self._array = array
+        self._name = str(getattr(array, "filename", None) or "The array")
+        self.n_rows, self.n_features = array.shape
+
+    def pieces(self, most: int) -> Iterator[np.ndarray]:
+        """Yield the rows."""
+        for start in range(0, self.n_rows, most):
+            rows = np.array(self._array[start : start + most], dtype=np.float64, order="C", subok=False)
+            yield self._check(rows, self._name, start)
+
+
+def open_rows(data: Any) -> Reader:
+    """Open an array, the path of a file, or a list of paths."""
+    if isinstance(data, np.ndarray):
+        return ArrayReader(data)
+    paths = [os.fspath(path) for path in ([data] if isinstance(data, str | os.PathLike) else data)]
+    if not paths:
+        raise ValueError("Expected the paths of Parquet or .npy files. Got an empty list.")
+    npy = [path.endswith(".npy") for path in paths]
+    if any(npy) and not all(npy):
+        raise ValueError(f"Files must be of one kind. Got {paths[npy.index(True)]} and {paths[npy.index(False)]}.")
+    return NpyReader(paths) if npy[0] else ParquetReader(paths)
+
+
+def _number_columns(schema: Any, path: str) -> list[str]:
+    """Names of the columns, which must be numbers, less the index of a pandas frame."""
+    from oddatom.table._arrow import pa
+
+    described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    index = {name for name in described.get("index_columns", []) if isinstance(name, str)}
+    names = [name for name in schema.names if name not in index]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{path} has two columns named {name!r}. Rename one.")
+        kind = schema.field(name).type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+            raise ValueError(
+                f"Column {name!r} of {path} is {kind}, not a number. Drop it, or make numbers of it (oddatom.table "
+                "does)."
+            )
+    return names
