@@ -9,6 +9,7 @@ import pytest
 from oddatom import DLOCSVM, OddAtomDetector
 from oddatom.paper.datasets import DATASETS
 from oddatom.paper.methods import METHODS
+from oddatom.paper.planning import Plan
 from oddatom.paper.program import PublishedDL
 
 LEARNERS = ("dl", "dpl", "kdl", "kdpl")
@@ -102,3 +103,19 @@ def test_the_untuned_detector_is_itself():
     detector = OddAtomDetector(random_state=3).fit(X)
     np.testing.assert_array_equal(fitted.train_scores, -detector.score_samples(X))
     np.testing.assert_array_equal(fitted.train_labels, detector.predict(X) == -1)
+
+
+def test_a_thinned_grid_keeps_the_papers_best():
+    method, data = METHODS["dpl"], DATASETS["satellite"]
+    grid = list(method.grid(data, "full"))
+    best = [setting for setting in method.grid(data, "quick") if setting in grid]
+    assert best
+    thin = Plan([data], [method], "full", thin=50).settings(method, data)
+    assert thin == [s for s in grid if s in thin]
+    assert all(s in thin for s in best)
+    assert 48 <= len(thin) <= 53
+    for name in ("beta", "gamma"):  # spread over both sides of the grid
+        values = [s[name] for s in thin]
+        assert len(set(values)) > 25
+        assert 0.2 < np.mean(values) < 0.3
+    assert Plan([data], [method], "full").settings(method, data) == grid

@@ -28,6 +28,7 @@ def evaluate(
     experiments: Iterable[str] | None,
     views: Iterable[str] | None,
     dictionaries: int,
+    thin: int = 1,
     folder: str | None,
     seed: int,
     jobs: int | None,
@@ -45,7 +46,8 @@ def evaluate(
     effort : {"quick", "full"}
     names, method_names, experiments, views : iterables of str or None
         None means all.
-    dictionaries : int
+    dictionaries, thin : int
+        As `Plan` has them.
     folder : str or None
         Of the data sets; None fetches them.
     seed : int
@@ -64,7 +66,7 @@ def evaluate(
         say(f"{name} is left out: {reason}")
     if not there:
         raise DataSetUnavailable("none of the data sets could be had. Pass a folder that holds them with --data.")
-    plan = Plan(there, list(used.values()), effort, dictionaries, seen)
+    plan = Plan(there, list(used.values()), effort, dictionaries, seen, thin)
     journal = Journal(output, {"oddatom": __version__, "seed": seed})
     if journal.runs:
         say(f"{len(journal.runs):,} runs are there already: going on")

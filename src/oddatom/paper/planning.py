@@ -12,6 +12,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from oddatom.paper.base import VIEWS, DataSet, Effort, Fitted, Method, Run, Setting, Task, View, setting_text
 
+GOLDEN = (5**0.5 - 1) / 2
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -24,6 +26,8 @@ class Plan:
     dictionaries : int
         First dictionaries to try in the experiment on whole sets.
     views : tuple of View
+    thin : int
+        Of the grids of the experiment on whole sets one setting in so many is run, and the paper's best.
     """
 
     datasets: Sequence[DataSet]
@@ -31,11 +35,21 @@ class Plan:
     effort: Effort
     dictionaries: int = 20
     views: tuple[View, ...] = VIEWS
+    thin: int = 1
 
     @property
     def quick(self) -> bool:
         """Whether the effort is the small one."""
         return self.effort == "quick"
+
+    def settings(self, method: Method, data: DataSet) -> list[Setting]:
+        """Return the settings that labels choose from in the experiment on whole sets."""
+        grid = list(method.grid(data, self.effort))
+        if self.thin == 1:
+            return grid
+        best = [s for s in method.grid(data, "quick") if s in grid]
+        # Multiples of the golden ratio are spread evenly in every stretch of the grid, whatever its sides are.
+        return [s for k, s in enumerate(grid) if k * GOLDEN % 1.0 < 1.0 / self.thin or s in best]
 
     def views_of(self, method: Method, labelled: bool = False) -> list[View]:
         """Return the views of a method that were asked for; of those in which labels pick, if `labelled`."""

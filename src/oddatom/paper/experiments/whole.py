@@ -19,7 +19,7 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
     tasks = []
     for data, method in plan.pairs():
         for view in plan.views_of(method):
-            settings = [method.fixed(data)] if view == "unlabelled" else method.grid(data, plan.effort)
+            settings = [method.fixed(data)] if view == "unlabelled" else plan.settings(method, data)
             draws = method.draws(plan.dictionaries, view)
             tasks += [make_task("whole", view, data, method, s, draw) for s in settings for draw in range(draws)]
     return tasks

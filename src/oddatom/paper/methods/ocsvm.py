@@ -4,8 +4,8 @@ The published grid has nu at its default, 0.5, four kernels, 21 widths of those 
 "converged" lets libsvm run to its own tolerance; with more than 10,000 rows to at most 200,000 steps, and
 `extra["stopped"]` tells fits that were cut off.
 
-"quick" keeps each kernel at gamma "scale" and three other widths of the RBF kernel. On sets of more than 10,000 rows
-it keeps one other width and fits to every eighth row ("every": 8), which may converge where the whole would not; all
+"quick" keeps each kernel at gamma "scale" and one other width of the RBF kernel. On sets of more than 10,000 rows it
+fits to every eighth row ("every": 8), which may converge where the whole would not; all
 rows are labelled.
 """
 
@@ -44,8 +44,7 @@ class OCSVM(Method):
         if effort == "full":
             return [linear, *({"kernel": k, "gamma": g, "nu": NU} for k in ("poly", "rbf", "sigmoid") for g in GAMMAS)]
         large = data.n_rows > LARGE
-        widths = (1 / 8,) if large else (1 / 256, 1 / 32, 1.0)
-        curved = [*((k, "scale") for k in ("poly", "rbf", "sigmoid")), *(("rbf", g) for g in widths)]
+        curved = [*((k, "scale") for k in ("poly", "rbf", "sigmoid")), ("rbf", 1 / 8 if large else 1 / 32)]
         quick: list[Setting] = [linear, *({"kernel": k, "gamma": g, "nu": NU} for k, g in curved)]
         return [{**setting, "every": 8} for setting in quick] if large else quick
 
