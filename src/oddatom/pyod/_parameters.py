@@ -1,0 +1,89 @@
+"""Types of the adapters' parameters, for editors and type checkers; names and defaults are the detectors' own."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+
+class Shared(TypedDict, total=False):
+    """Of every detector."""
+
+    score: str
+    nu: float
+    device: str
+    random_state: Any
+    n_jobs: int | None
+
+
+class Untuned(Shared, total=False):
+    """Of `OddAtom`."""
+
+    trim: tuple[float, ...]
+    n_groups: int
+    n_centroids: int
+    n_atoms: int
+    n_directions: int
+    rows_per_member: int
+    agreement: float
+
+
+class Learned(Shared, total=False):
+    """Of the paper's four."""
+
+    n_atoms: int | None
+    n_nonzero: int | None
+    beta: float
+    penalty: str
+    epsilon: float
+    coupling: float
+    max_iter: int
+    tol: float
+    init: Any
+    n_init: int
+    svm_solver: str
+    scaling: str | None
+    track: str | None
+    verbose: int
+
+
+class Sparse(Learned, total=False):
+    """Of `DLOCSVM`, and of `KDLOCSVM` beside the kernel's."""
+
+    atom_solver: str
+
+
+class Pairs(Learned, total=False):
+    """Of pairs of dictionaries."""
+
+    representation: str
+    pair_solver: str
+
+
+class LinearPairs(Pairs, total=False):
+    """Of `DPLOCSVM`."""
+
+    gamma: float | None
+
+
+class Kernel(Learned, total=False):
+    """Of a kernel."""
+
+    kernel: Any
+    gamma: float | str
+    degree: float
+    coef0: float
+    approximation: str | None
+    n_landmarks: int
+    landmarks: str
+    rank_tol: float | None
+    kernel_coding: str
+
+
+class KernelSparse(Sparse, Kernel, total=False):
+    """Of `KDLOCSVM`."""
+
+
+class KernelPairs(Pairs, Kernel, total=False):
+    """Of `KDPLOCSVM`."""
+
+    alpha: float | None

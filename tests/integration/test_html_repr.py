@@ -1,0 +1,86 @@
+"""What a notebook shows of a detector: its parameters, and whether it is fitted."""
+
+import re
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils import estimator_html_repr
+
+import oddatom
+
+DETECTORS = ["OddAtomDetector", "DLOCSVM", "DPLOCSVM", "KDLOCSVM", "KDPLOCSVM"]
+each = pytest.mark.parametrize("name", DETECTORS)
+LISTS_PARAMETERS = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 7)
+
+
+def make(name, **others):
+    return getattr(oddatom, name)(random_state=0, n_jobs=1, **others)
+
+
+def rows():
+    return np.random.default_rng(0).uniform(0.1, 1, (40, 3))
+
+
+@each
+def test_parameters(name):
+    detector = make(name, score="residual", nu=0.375)
+    for page in (detector._repr_html_(), detector._repr_mimebundle_()["text/html"], estimator_html_repr(detector)):
+        assert f"<div>{name}</div>" in page
+        assert "nu=0.375" in page
+        assert "score=&#x27;residual&#x27;" in page
+    if LISTS_PARAMETERS:
+        for parameter in detector.get_params():
+            assert re.search(rf'class="param">\s*{parameter}\b', page), parameter
+
+
+@each
+@pytest.mark.filterwarnings("ignore::oddatom.DegenerateMarginWarning")
+def test_fitted_or_not(name):
+    detector = make(name)
+    assert "<span>Not fitted</span>" in detector._repr_html_()
+    detector.fit(rows())
+    assert "<span>Fitted</span>" in detector._repr_html_()
+    assert "<span>Not fitted</span>" not in detector._repr_html_()
+
+
+@each
+def test_fitted_attributes(name):
+    pytest.importorskip("sklearn.utils._repr_html.fitted_attributes")  # since 1.9
+    detector = make(name, nu=0.5)
+    before, after = detector._repr_html_(), detector.fit(rows())._repr_html_()
+    for attribute in ("offset_", "threshold_", "n_features_in_", "train_scores_"):
+        entry = rf">\s*{attribute}\s*<"
+        assert not re.search(entry, before)
+        assert re.search(entry, after), attribute
+
+
+@each
+def test_a_failed_fit_is_none(name):
+    detector = make(name)
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        detector.fit(np.full((5, 3), np.nan))
+    assert "<span>Not fitted</span>" in detector._repr_html_()
+
+
+@each
+def test_in_a_pipeline(name):
+    page = estimator_html_repr(make_pipeline(MinMaxScaler(), make(name)))
+    assert page.count("MinMaxScaler") >= 1
+    assert name in page
+
+
+@each
+def test_no_link_to_pages_that_are_not_there(name):
+    assert make(name)._get_doc_link() == ""
+    assert f"{name}.html" not in make(name)._repr_html_()
+
+
+@each
+def test_text_shows_what_was_changed(name):
+    assert repr(getattr(oddatom, name)(score="residual", nu=0.3)) in (
+        f"{name}(nu=0.3, score='residual')",
+        f"{name}(score='residual', nu=0.3)",
+    )
