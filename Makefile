@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: demo test lint oldest bench untuned clean
+.PHONY: demo test lint oldest package bench untuned clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/oddatom demo --output demo_output
@@ -20,6 +20,10 @@ lint: $(VENV)/.installed-dev
 # scikit-learn's contract once more, on the oldest versions pyproject.toml allows.
 oldest: $(OLDEST)/.installed
 	NUMBA_CACHE_DIR=$(OLDEST)/numba-cache $(OLDEST)/bin/python -m pytest tests/detectors $(PYTEST_ARGS)
+
+# Wheel and sdist: built, looked into, installed into an empty environment and tried. `make test` does it too.
+package: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest tests/packaging $(PYTEST_ARGS)
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks

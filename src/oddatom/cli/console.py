@@ -77,6 +77,13 @@ class Console:
             raise ValueError("standard output is closed, and the answer goes there. Open it.")
         print(text, file=self.out)
 
+    def show_lines(self, lines: Iterable[str]) -> None:
+        """Write lines of the answer, and hand them over to whoever reads them."""
+        for line in lines:
+            self.show(line)
+        if self.out is not None:
+            self.out.flush()
+
     @contextmanager
     def status(self, text: str) -> Iterator[None]:
         """Show on a terminal what takes a while, while it does."""

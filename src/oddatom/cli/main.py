@@ -63,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _one_line(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "out of memory: use fewer columns, or `oddatom score`, which reads the table piece by piece."
+    if isinstance(error, ModuleNotFoundError) and error.name and "pip install" not in str(error):
+        return f"this command needs {error.name}, which is not installed: pip install 'oddatom[cli]'."
     if isinstance(error, OSError) and error.strerror is not None:
         where = f": {error.filename}" if error.filename else ""
         if error.errno == errno.ENOSPC:

@@ -34,6 +34,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
             experiments=options.experiments,
             views=options.views,
             dictionaries=options.dictionaries,
+            thin=options.thin,
             folder=options.data or os.environ.get("ODDATOM_DATA"),
             seed=options.seed,
             jobs=options.jobs,
@@ -56,6 +57,8 @@ def _command(options: argparse.Namespace) -> str:
             words += [f"--{name}", shlex.quote(",".join(getattr(options, name)))]
     if options.dictionaries != 20:
         words += ["--dictionaries", options.dictionaries]
+    if options.thin != 1:
+        words += ["--thin", options.thin]
     if options.seed:
         words += ["--seed", options.seed]
     return " ".join(map(str, words))

@@ -18,6 +18,10 @@ MISSING = ("seen", "always")
 _MAX_LEVELS = "most values of a text column that get a column each (default: 20)"
 _DATES = "take dates as numbers (number, default) or leave them out (drop)"
 _MISSING = "where to mark missing values: seen (columns that have some, default) or always"
+_JSON_LINES = (
+    "print a JSON object for each row, one a line, as rows are scored: row (the first is 1), id (cells of the columns "
+    "that --id named at fit, by column), score, p_value, is_anomaly and, with --explain, top_features"
+)
 _EXAMPLES = """\
 examples:
   oddatom detect data.csv                    rank, explain, report
@@ -71,12 +75,12 @@ def make_parser() -> argparse.ArgumentParser:
     score = _command(commands, "score MODEL DATA", "score the rows of a table, piece by piece, in constant memory")
     _model(score)
     _table(score)
-    _output(score, "where to write the rows (default: DATA.scores.csv; - is standard output)")
+    _output(score, "where to write the rows (default: DATA.scores.csv, none with --json; - is standard output)")
     score.add_argument("--explain", action="store_true", help="add the columns that make each row odd")
     score.add_argument("--batch", type=_size, default=65_536, metavar="ROWS", help="rows at a time (default: 65536)")
     _threshold(score)
     _alarm(score)
-    _talk(score)
+    _talk(score, _JSON_LINES)
 
     explain = _command(commands, "explain MODEL DATA", "say what makes rows odd")
     _model(explain)
@@ -110,6 +114,7 @@ def make_parser() -> argparse.ArgumentParser:
     paper.add_argument("--experiments", type=_names, metavar="A,B", help="these alone")
     paper.add_argument("--views", type=_names, metavar="A,B", help="of published, converged, unlabelled")
     paper.add_argument("--dictionaries", type=_whole, default=20, metavar="N", help="first ones to try (default: 20)")
+    paper.add_argument("--thin", type=_whole, default=1, metavar="N", help="one in N settings of a grid (default: 1)")
     paper.add_argument("--data", metavar="FOLDER", help="with the sets' files (default: $ODDATOM_DATA, or fetched)")
     paper.add_argument("-o", "--output", metavar="FOLDER", default="results", help="where (default: results)")
     paper.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the dictionaries (default: 0)")
@@ -196,9 +201,9 @@ def _alarm(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fail-on-anomaly", action="store_true", help="exit with 3 where a row is an anomaly")
 
 
-def _talk(parser: argparse.ArgumentParser) -> None:
+def _talk(parser: argparse.ArgumentParser, as_json: str = "say the result as JSON") -> None:
     parser.add_argument("--threads", type=_whole, metavar="N", help="default: all cores")
-    parser.add_argument("--json", action="store_true", help="say the result as JSON")
+    parser.add_argument("--json", action="store_true", help=as_json)
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
 
 

@@ -1,14 +1,15 @@
-"""`oddatom score`: score the rows of a table batch by batch, in constant memory."""
+"""`oddatom score`: score the rows of a table batch by batch, in constant memory, into a table or as JSON lines."""
 
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 
 import numpy as np
 
 from oddatom.cli.console import Console
+from oddatom.cli.json_lines import id_columns, row_lines
 from oddatom.cli.learning import USUAL_ROWS, results, top_features
-from oddatom.cli.listing import show_json
 from oddatom.cli.loading import load_pipeline
 from oddatom.cli.tables import (
     beside,
@@ -26,7 +27,7 @@ from oddatom.cli.tables import (
 
 def run(options: argparse.Namespace, console: Console) -> bool:
     """Return whether any row is an anomaly."""
-    output = options.output or ("-" if is_stream(options.table) else beside(options.table, ".scores.csv"))
+    output = options.output or _usual_output(options)
     check_streams(options, output)
     n_rows = n_flagged = 0
     usual: np.ndarray | None = None
@@ -37,9 +38,10 @@ def run(options: argparse.Namespace, console: Console) -> bool:
         batches = full_batches(source, options.batch)
         if pipeline["detector"].threshold_.kind == "fdr":
             console.say(f"false discoveries are controlled in every {options.batch:,} rows")
-        writer = table_writer(output)
-        writer.check(source.schema)
-        with writer:
+        writer = None if output is None else table_writer(output)
+        if writer is not None:
+            writer.check(source.schema)
+        with writer or nullcontext():
             for batch in console.progress(batches, "rows", sizes=lambda batch: batch.num_rows):
                 X = pipeline["table"].transform(batch)
                 found = results(pipeline["detector"], X)
@@ -47,12 +49,22 @@ def run(options: argparse.Namespace, console: Console) -> bool:
                 if options.explain:
                     usual = X[:USUAL_ROWS].copy() if usual is None else usual
                     values["top_features"] = top_features(pipeline, X, usual, console)
-                writer.write(for_output(with_results(batch, values), output, console))
+                if writer is not None and output is not None:
+                    writer.write(for_output(with_results(batch, values), output, console))
+                if options.json:
+                    ids = {name: batch.column(name).to_pylist() for name in id_columns(pipeline, batch)}
+                    features = values["top_features"].to_pylist() if options.explain else None
+                    console.show_lines(row_lines(n_rows + 1, found, ids, features))
                 n_rows += len(X)
                 n_flagged += int(found.flagged.sum())
-    if options.json:
-        show_json(console, {"table": options.table, "rows": n_rows, "anomalies": n_flagged, "output": output})
     console.say(f"{n_flagged:,} of {n_rows:,} rows are anomalies.")
-    if output != "-":
+    if output not in (None, "-"):
         console.say(f"rows: {output}")
     return n_flagged > 0
+
+
+def _usual_output(options: argparse.Namespace) -> str | None:
+    """Return where the table goes: nowhere with --json, as a table came, or to a file beside it."""
+    if options.json:
+        return None
+    return "-" if is_stream(options.table) else beside(options.table, ".scores.csv")

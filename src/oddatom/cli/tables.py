@@ -84,8 +84,10 @@ def table_writer(path: str) -> TableWriter:
         raise TableError(str(error).replace(" or pass 'format'", "")) from None
 
 
-def check_streams(options: argparse.Namespace, output: str) -> None:
-    """Raise where rows cannot go to standard output, or JSON would go there too."""
+def check_streams(options: argparse.Namespace, output: str | None) -> None:
+    """Raise where rows or JSON cannot go to standard output, or both would."""
+    if options.json and sys.stdout is None:
+        raise ValueError("standard output is closed, and the answer goes there. Open it.")
     if output == "-" and sys.stdout is None:
         raise ValueError("standard output is closed. Pass -o FILE for the rows, or open it.")
     if options.json and output == "-":
