@@ -119,3 +119,14 @@ def test_a_thinned_grid_keeps_the_papers_best():
         assert len(set(values)) > 25
         assert 0.2 < np.mean(values) < 0.3
     assert Plan([data], [method], "full").settings(method, data) == grid
+
+
+def test_settings_near_the_papers_best():
+    method, data = METHODS["kdl"], DATASETS["glass"]
+    best = data.settings["kdl"]["beta"]
+    near = Plan([data], [method], "full", near=1).settings(method, data)
+    betas = sorted({setting["beta"] for setting in method.grid(data, "full")})
+    place = betas.index(best)
+    assert {setting["beta"] for setting in near} == set(betas[max(place - 1, 0) : place + 2])
+    assert len({setting["kernel_gamma"] for setting in near}) == 19
+    assert {setting["beta"] for setting in Plan([data], [method], "full", near=0).settings(method, data)} == {best}

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from block_source import BlockSource
-from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector
+from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector, load
 from oddatom.detectors import _routing
 from oddatom.ensemble.draws import draw_order, draw_rows
 from oddatom.features.scaling import fit_scaling
@@ -41,8 +42,6 @@ def fit_blocks(monkeypatch, detector, X, ends):
 @pytest.mark.parametrize("ends", ENDS.values(), ids=list(ENDS))
 @pytest.mark.parametrize("name", DETECTORS)
 def test_fit_equals_that_of_one_array(monkeypatch, name, ends):
-    from sklearn.base import clone
-
     X = rows()
     one = clone(DETECTORS[name]).fit(X)
     many = fit_blocks(monkeypatch, clone(DETECTORS[name]), X, ends)
@@ -98,3 +97,19 @@ def test_folds_are_refused(monkeypatch):
 def test_rows_that_are_nothing_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="nothing but zeros"):
         fit_blocks(monkeypatch, DLOCSVM(), np.zeros((30, 4)), [3])
+
+
+@pytest.mark.parametrize("name", ["dl", "dpl", "kdl landmarks", "kdpl"])
+def test_many_rows_leave_nothing_by_row_but_scores(monkeypatch, tmp_path, name):
+    monkeypatch.setattr("oddatom.detectors._elsewhere.KEPT_ROWS", 100)
+    monkeypatch.setattr("oddatom.detectors._kernel.KEPT_ROWS", 100)
+    X = rows()
+    model = fit_blocks(monkeypatch, clone(DETECTORS[name]), X, [200])
+    assert model.dual_coef_ is model.train_codes_ is model.train_decision_ is None
+    assert getattr(model, "dictionary_coefficients_", None) is None
+    assert model.train_scores_.shape == (420,)
+    model.save(tmp_path / "model.oddatom")
+    loaded = load(tmp_path / "model.oddatom")
+    np.testing.assert_array_equal(loaded.score_samples(X), model.score_samples(X))
+    if hasattr(model, "detect_batch"):
+        np.testing.assert_array_equal(loaded.detect_batch(X), model.detect_batch(X))

@@ -35,6 +35,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
             views=options.views,
             dictionaries=options.dictionaries,
             thin=options.thin,
+            near=options.near,
             folder=options.data or os.environ.get("ODDATOM_DATA"),
             seed=options.seed,
             jobs=options.jobs,
@@ -59,6 +60,8 @@ def _command(options: argparse.Namespace) -> str:
         words += ["--dictionaries", options.dictionaries]
     if options.thin != 1:
         words += ["--thin", options.thin]
+    if options.near is not None:
+        words += ["--near", options.near]
     if options.seed:
         words += ["--seed", options.seed]
     return " ".join(map(str, words))

@@ -115,6 +115,7 @@ def make_parser() -> argparse.ArgumentParser:
     paper.add_argument("--views", type=_names, metavar="A,B", help="of published, converged, unlabelled")
     paper.add_argument("--dictionaries", type=_whole, default=20, metavar="N", help="first ones to try (default: 20)")
     paper.add_argument("--thin", type=_whole, default=1, metavar="N", help="one in N settings of a grid (default: 1)")
+    paper.add_argument("--near", type=_seed, metavar="N", help="settings up to N points from the paper's best")
     paper.add_argument("--data", metavar="FOLDER", help="with the sets' files (default: $ODDATOM_DATA, or fetched)")
     paper.add_argument("-o", "--output", metavar="FOLDER", default="results", help="where (default: results)")
     paper.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the dictionaries (default: 0)")

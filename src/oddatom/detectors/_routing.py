@@ -49,7 +49,7 @@ def score_elsewhere(detector: Any, X: Any) -> Any:
         from oddatom.sources.tensors import score_tensor
 
         return score_tensor(detector, X, device)
-    source = _open_files(X)
+    source = _open_files(X, detector.device)
     if source is None:
         return None
     try:
@@ -90,17 +90,17 @@ def _open(detector: Any, X: Any) -> Source | None:
             from oddatom.sources.tensors import TensorSource
 
             return TensorSource(X, device)
-    return _open_files(X)
+    return _open_files(X, detector.device)
 
 
-def _open_files(X: Any) -> Source | None:
+def _open_files(X: Any, device: str) -> Source | None:
     """Open the paths of Parquet files, on the cluster where a client is there, and memory maps larger than memory."""
     paths = [X] if isinstance(X, str | os.PathLike) else X
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
         if _has_client():
             from oddatom.cluster.source import ClusterSource
 
-            return ClusterSource(paths)
+            return ClusterSource(paths, device=device)
         from oddatom.sources.files import FileSource
 
         return FileSource(paths)

@@ -92,7 +92,7 @@ def _schema(*, pair: bool, kernel: bool) -> Schema:
             "landmark_indices_": places("landmarks", below="rows"),
             "kernel_coding_": text(("correlation", "gram")),
             "gamma_": optional(number(above=0.0)),
-            "dictionary_coefficients_": numbers("rows", "atoms"),
+            "dictionary_coefficients_": optional(numbers("rows", "atoms")),  # None of many rows, as others by row
         }
     rules |= {
         "scaling_": _SCALING,
@@ -116,11 +116,11 @@ def _schema(*, pair: bool, kernel: bool) -> Schema:
         "gap_": number(),
         "n_iter_": integer(),
         "history_": _history,
-        "dual_coef_": numbers("rows"),
-        "train_codes_": csr("rows", "atoms"),
+        "dual_coef_": optional(numbers("rows")),
+        "train_codes_": optional(csr("rows", "atoms")),
         "train_coef_": numbers("atoms"),
         "train_offset_": number(),
-        "train_decision_": numbers("rows"),
+        "train_decision_": optional(numbers("rows")),
         "score_": text(tuple(SCORES)),
         **DECISION,
         "threshold_": _free,

@@ -18,7 +18,7 @@ from oddatom.model_io.models import decode_model, decode_top, encode_model, enco
 from oddatom.model_io.rules import Mismatch, shown
 from oddatom.model_io.tree import Decoder, Encoder
 
-FORMAT = (1, 0)
+FORMAT = (1, 1)
 _FORMAT = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
 _SAVE_AGAIN = "Save the model again with oddatom.save."
 

@@ -29,6 +29,7 @@ def evaluate(
     views: Iterable[str] | None,
     dictionaries: int,
     thin: int = 1,
+    near: int | None = None,
     folder: str | None,
     seed: int,
     jobs: int | None,
@@ -46,7 +47,7 @@ def evaluate(
     effort : {"quick", "full"}
     names, method_names, experiments, views : iterables of str or None
         None means all.
-    dictionaries, thin : int
+    dictionaries, thin, near : int
         As `Plan` has them.
     folder : str or None
         Of the data sets; None fetches them.
@@ -66,7 +67,7 @@ def evaluate(
         say(f"{name} is left out: {reason}")
     if not there:
         raise DataSetUnavailable("none of the data sets could be had. Pass a folder that holds them with --data.")
-    plan = Plan(there, list(used.values()), effort, dictionaries, seen, thin)
+    plan = Plan(there, list(used.values()), effort, dictionaries, seen, thin, near)
     journal = Journal(output, {"oddatom": __version__, "seed": seed})
     if journal.runs:
         say(f"{len(journal.runs):,} runs are there already: going on")

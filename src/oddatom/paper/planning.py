@@ -28,6 +28,8 @@ class Plan:
     views : tuple of View
     thin : int
         Of the grids of the experiment on whole sets one setting in so many is run, and the paper's best.
+    near : int or None
+        Of the same grids only settings so many points away from the paper's best, at most, in what the paper names.
     """
 
     datasets: Sequence[DataSet]
@@ -36,6 +38,7 @@ class Plan:
     dictionaries: int = 20
     views: tuple[View, ...] = VIEWS
     thin: int = 1
+    near: int | None = None
 
     @property
     def quick(self) -> bool:
@@ -45,9 +48,11 @@ class Plan:
     def settings(self, method: Method, data: DataSet) -> list[Setting]:
         """Return the settings that labels choose from in the experiment on whole sets."""
         grid = list(method.grid(data, self.effort))
-        if self.thin == 1:
-            return grid
         best = [s for s in method.grid(data, "quick") if s in grid]
+        if self.near is not None:
+            for name, value in data.settings.get(method.name, {}).items():
+                points = sorted({s[name] for s in grid})
+                grid = [s for s in grid if abs(points.index(s[name]) - points.index(value)) <= self.near]
         # Multiples of the golden ratio are spread evenly in every stretch of the grid, whatever its sides are.
         return [s for k, s in enumerate(grid) if k * GOLDEN % 1.0 < 1.0 / self.thin or s in best]
 

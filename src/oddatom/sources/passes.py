@@ -14,7 +14,7 @@ from oddatom.scores.statistics import CodeStatistics, code_sums, statistics_of
 if TYPE_CHECKING:
     from oddatom.sources.base import Source
 
-_KEY_BITS = 16
+_KEY_BITS = 11
 
 
 def take(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
@@ -114,25 +114,26 @@ def _order_statistic(source: Source, rank: int) -> np.ndarray:
     """Return the exact `rank`-th smallest entry (from 0) of every column, from histograms of leading key bits."""
     m = source.n_features
     prefix, ranks = np.zeros(m, np.uint64), np.full(m, rank, np.int64)
-    for shift in range(64 - _KEY_BITS, -1, -_KEY_BITS):
-        counts = sum(source.map(key_counts, prefix, shift))
-        ends = np.cumsum(counts, axis=1)
+    shift = 64
+    while shift > 0:
+        bits = min(_KEY_BITS, shift)
+        shift -= bits
+        ends = np.cumsum(sum(source.map(key_counts, prefix, shift, bits)), axis=1)
         bins = np.array([np.searchsorted(ends[f], ranks[f], side="right") for f in range(m)])
         ranks -= np.where(bins > 0, ends[np.arange(m), bins - 1], 0)
-        prefix = (prefix << np.uint64(_KEY_BITS)) | bins.astype(np.uint64)
-    bits = np.where(prefix >> np.uint64(63), prefix ^ np.uint64(2**63), ~prefix)
-    return bits.view(np.float64)
+        prefix = (prefix << np.uint64(bits)) | bins.astype(np.uint64)
+    return np.where(prefix >> np.uint64(63), prefix ^ np.uint64(2**63), ~prefix).view(np.float64)
 
 
-def key_counts(rows: np.ndarray, prefix: np.ndarray, shift: int) -> np.ndarray:
+def key_counts(rows: np.ndarray, prefix: np.ndarray, shift: int, bits: int) -> np.ndarray:
     """Return, by column, the counts of the next key bits among entries whose key starts with the column's prefix."""
-    size = 1 << _KEY_BITS
+    size = 1 << bits
     out = np.zeros((rows.shape[1], size), np.int64)
     for f in range(rows.shape[1]):
-        bits = (rows[:, f] + 0.0).view(np.uint64)  # −0 + 0 is 0
-        keys = np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(2**63))  # in the order of the numbers
-        if shift + _KEY_BITS < 64:
-            keys = keys[(keys >> np.uint64(shift + _KEY_BITS)) == prefix[f]]
+        number = (rows[:, f] + 0.0).view(np.uint64)  # −0 + 0 is 0
+        keys = np.where(number >> np.uint64(63), ~number, number | np.uint64(2**63))  # in the order of the numbers
+        if shift + bits < 64:
+            keys = keys[(keys >> np.uint64(shift + bits)) == prefix[f]]
         out[f] = np.bincount(((keys >> np.uint64(shift)) & np.uint64(size - 1)).astype(np.int64), minlength=size)
     return out
 
