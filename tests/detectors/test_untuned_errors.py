@@ -116,18 +116,6 @@ def test_bad_rows(case):
     assert not fitted_attributes(model)
 
 
-@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.coo_matrix])
-def test_sparse_rows(kind):
-    model = OddAtomDetector(random_state=0)
-    with pytest.raises(TypeError, match=SPARSE):
-        model.fit(kind(factors(60)))
-    assert not fitted_attributes(model)
-    model.fit(factors(60))
-    for method in METHODS:
-        with pytest.raises(TypeError, match=SPARSE):
-            getattr(model, method)(kind(factors(60)))
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_bad_new_rows(method):
     with pytest.raises(NotFittedError, match="This OddAtomDetector instance is not fitted yet"):

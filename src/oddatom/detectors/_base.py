@@ -210,6 +210,11 @@ class DictionaryDetector(
             )
         return self.scaling_.undo(np.asarray(X @ self.components_))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")  # a fit that failed has left n_features_in_ behind
 

@@ -83,7 +83,7 @@ class LearnedDetector(DictionaryDetector):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse of shape (n_samples, n_features)
             Or a Dask array or frame, the path of a Parquet file or a list of them, or a torch tensor.
         y : ignored, but shown to callbacks (a `ScoringMonitor` needs labels)
 

@@ -63,6 +63,7 @@ class KernelDetector(LearnedDetector):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
     def _sizes(self, X: np.ndarray) -> tuple[int, int]:

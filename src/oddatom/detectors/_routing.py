@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from oddatom.sources import Source
 
@@ -94,7 +95,7 @@ def _open(detector: Any, X: Any) -> Source | None:
 
 
 def _open_files(X: Any, device: str) -> Source | None:
-    """Open the paths of Parquet files, on the cluster where a client is there, and memory maps larger than memory."""
+    """Open the paths of files, on the cluster where a client is there; memory maps and sparse rows beyond memory."""
     paths = [X] if isinstance(X, str | os.PathLike) else X
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
         if _has_client():
@@ -104,10 +105,10 @@ def _open_files(X: Any, device: str) -> Source | None:
         from oddatom.sources.files import FileSource
 
         return FileSource(paths)
-    if isinstance(X, np.memmap) and X.ndim == 2:
+    if (isinstance(X, np.memmap) and X.ndim == 2) or scipy.sparse.issparse(X):
         from oddatom.sources.files import FileSource, too_large
 
-        return FileSource(X) if too_large(X) else None
+        return FileSource(X) if too_large(X.shape) else None
     return None
 
 

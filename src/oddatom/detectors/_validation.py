@@ -12,6 +12,8 @@ import scipy.sparse
 from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import validate_data
 
+from oddatom.sources.memory import usable_memory
+
 DEVICE = [str]  # what it names is checked where rows are taken there
 N_JOBS = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
 
@@ -45,7 +47,7 @@ def old_model_on_error(estimator: Any) -> Iterator[None]:
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = False) -> Any:
-    """Return X as finite float64 rows; sparse input, where accepted, as CSR; a torch tensor from its device."""
+    """Return X as finite float64 rows; sparse input, where accepted, as CSR, else dense; a tensor from its device."""
     if hasattr(X, "detach") and type(X).__module__.split(".")[0] == "torch":
         X = X.detach().cpu().numpy()
     try:
@@ -54,7 +56,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
             X,
             reset=reset,
             dtype=np.float64,
-            accept_sparse="csr" if accept_sparse else False,
+            accept_sparse="csr" if accept_sparse or _takes_sparse(estimator, X) else False,
             ensure_all_finite=False,
             ensure_min_samples=2 if reset else 1,
         )
@@ -83,7 +85,22 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
             f"{type(estimator).__name__} needs finite numbers: fill missing values in (for instance with "
             "sklearn.impute.SimpleImputer) or drop those rows or columns."
         )
-    return rows
+    return rows if accept_sparse or not scipy.sparse.issparse(rows) else _dense(rows)
+
+
+def _takes_sparse(estimator: Any, X: Any) -> bool:
+    return scipy.sparse.issparse(X) and estimator.__sklearn_tags__().input_tags.sparse
+
+
+def _dense(rows: Any) -> np.ndarray:
+    """Return sparse rows as an array, if that fits in memory."""
+    needed, there = 8 * rows.shape[0] * rows.shape[1], usable_memory()
+    if 2 * needed > there:
+        raise MemoryError(
+            f"{rows.shape[0]:,} × {rows.shape[1]:,} sparse rows take {needed / 1e9:.3g} GB as dense numbers, of "
+            f"{there / 1e9:.3g} GB that this process may use. Pass fewer rows at a time; fit takes them all."
+        )
+    return np.ascontiguousarray(rows.toarray())
 
 
 def _other_columns(X: Any) -> list[str]:

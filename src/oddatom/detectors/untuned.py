@@ -176,7 +176,7 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMix
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse of shape (n_samples, n_features)
             Or a Dask array or frame, the path of a Parquet file or a list of them, or a torch tensor.
         y : ignored
 
@@ -308,6 +308,11 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMix
             for rows, Z in self._chunks(checked, max(1, EXPLAIN_NUMBERS // checked.shape[1])):
                 out[rows] = share_out(self._score(Z), feature_shares(checked[rows], self.ensemble_, Z, self.score_))
         return as_frame_like(out, X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     @property
     def weights_(self) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import tempfile
@@ -36,7 +37,7 @@ class FileSource(Source):
     Parameters
     ----------
     data : path, list of paths, or array
-        Parquet files with the same columns, all of numbers, .npy files, or a memory-mapped array.
+        Parquet files with the same columns, all of numbers, .npy files, a memory-mapped array, or a sparse matrix.
     block_rows : int, optional
         Rows of a block.
     folder : path, optional
@@ -126,9 +127,9 @@ class FileSource(Source):
             )
 
 
-def too_large(X: np.ndarray) -> bool:
-    """Whether a fit to all of X at once would not fit in memory."""
-    return ROOM * 8 * X.size > usable_memory()
+def too_large(shape: tuple[int, ...]) -> bool:
+    """Whether a fit to so many dense rows at once would not fit in memory."""
+    return ROOM * 8 * math.prod(shape) > usable_memory()
 
 
 def _scratch_folder() -> Path:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 
 class Reader(ABC):
@@ -153,8 +154,24 @@ class ArrayReader(Reader):
             yield self._check(rows, self._name, start)
 
 
+class SparseReader(Reader):
+    """A sparse matrix, made dense a piece at a time."""
+
+    def __init__(self, matrix: Any) -> None:
+        self._rows = matrix.tocsr()
+        self.n_rows, self.n_features = matrix.shape
+
+    def pieces(self, most: int) -> Iterator[np.ndarray]:
+        """Yield the rows."""
+        for start in range(0, self.n_rows, most):
+            rows = np.ascontiguousarray(self._rows[start : start + most].toarray(), dtype=np.float64)
+            yield self._check(rows, "The matrix", start)
+
+
 def open_rows(data: Any) -> Reader:
-    """Open an array, the path of a file, or a list of paths."""
+    """Open an array, a sparse matrix, the path of a file, or a list of paths."""
+    if scipy.sparse.issparse(data):
+        return SparseReader(data)
     if isinstance(data, np.ndarray):
         return ArrayReader(data)
     paths = [os.fspath(path) for path in ([data] if isinstance(data, str | os.PathLike) else data)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 import torch
 from sklearn.utils.validation import check_array
 
@@ -141,6 +142,7 @@ def as_tensor(X: Any) -> tuple[torch.Tensor, list[str] | None]:
     if isinstance(X, torch.Tensor):
         rows = X.detach()
     else:
+        X = X.toarray() if scipy.sparse.issparse(X) else X
         array = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_samples=0)
         rows = torch.from_numpy(array if array.flags.writeable else array.copy())
     if rows.ndim != 2:
