@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import scipy.sparse
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 

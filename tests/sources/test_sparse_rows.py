@@ -72,3 +72,16 @@ def test_nan_is_named_by_column():
     X.data[0] = np.nan
     with pytest.raises(ValueError, match=f"NaN or infinity in column {X.indices[0]}"):
         DLOCSVM().fit(X)
+
+
+@pytest.mark.parametrize("method", ["p_values", "explain", "decision_function"])
+def test_other_methods_of_the_untuned_detector(method):
+    X = rows()
+    model = clone(DETECTORS["untuned"]).fit(X)
+    np.testing.assert_array_equal(getattr(model, method)(scipy.sparse.csr_array(X)), getattr(model, method)(X))
+
+
+def test_codes_of_sparse_rows():
+    X = rows()
+    model = clone(DETECTORS["dl"]).fit(X)
+    assert abs(model.transform(scipy.sparse.csr_array(X)) - model.transform(X)).max() == 0.0
