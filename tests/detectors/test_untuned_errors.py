@@ -90,7 +90,6 @@ BAD_ROWS = {
     ),
     "complex": (np.ones((4, 2)) * 1j, r"Complex data not supported"),
 }
-SPARSE = r"Sparse data was passed.* but dense data is required"
 
 
 def fitted_attributes(model):
