@@ -1,9 +1,9 @@
-"""One cluster for all tests of this folder; killed workers are started again by their nannies."""
+"""One cluster for all tests of a file, and no client left after it; killed workers are started again by nannies."""
 
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def client():
     pytest.importorskip("distributed")
     from clusters import running

@@ -224,3 +224,38 @@ def test_no_client(monkeypatch):
     monkeypatch.setattr(source_module, "get_client", none)
     with pytest.raises(ValueError, match=r"there is no client of one\. Start one: .*client = Client\(\)"):
         DLOCSVM().fit(da.ones((10, 3)))
+
+
+def test_a_fit_in_a_task_does_not_wait_for_itself(client, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 5)) @ rng.uniform(size=(5, 5))
+    np.save(tmp_path / "rows.npy", X)
+
+    def from_file(path):
+        import numpy as np
+
+        from oddatom import DLOCSVM
+
+        return DLOCSVM(n_atoms=8, random_state=0).fit(np.load(path)).score_samples(path)
+
+    def from_array(rows):
+        from oddatom import DLOCSVM
+
+        return DLOCSVM(n_atoms=8, random_state=0).fit(rows).score_samples(X)
+
+    wanted = from_array(X)
+    found = client.submit(from_file, str(tmp_path / "rows.npy"), pure=False).result(timeout=60)
+    np.testing.assert_allclose(found, wanted, atol=1e-8 * np.abs(wanted).max())
+    rows = dask.array.from_array(X, chunks=(50, 5))
+    found = client.submit(from_array, rows, pure=False).result(timeout=60)
+    np.testing.assert_allclose(found, wanted, atol=1e-8 * np.abs(wanted).max())
+
+
+def test_other_collections_and_devices_are_refused_at_once(client):
+    rows = dask.array.ones((20, 3), chunks=(10, 3))
+    frame = dask.dataframe.from_dask_array(rows, columns=["a", "b", "c"])
+    for other, name in ((frame["a"], "Series"), (dask.delayed(np.ones)((20, 3)), "Delayed")):
+        with pytest.raises(TypeError, match=f"arrays and frames. Got a {name} instead"):
+            DLOCSVM().fit(other)
+    with pytest.raises(ValueError, match="Got 'gpu' instead"):
+        DLOCSVM(device="gpu").fit(rows)

@@ -5,8 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from block_source import BlockSource
-from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector, load
-from oddatom.detectors import _routing
+from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector, WorkerLostError, load
 from oddatom.ensemble.draws import draw_order, draw_rows
 from oddatom.features.scaling import fit_scaling
 
@@ -33,18 +32,12 @@ def rows(seed=0, N=420, m=6):
     return X + 0.05 * rng.uniform(size=X.shape)
 
 
-def fit_blocks(monkeypatch, detector, X, ends):
-    """Fit by blocks, through `fit` itself."""
-    monkeypatch.setattr(_routing, "_open", lambda detector, X: BlockSource(X, ends))
-    return detector.fit(X)
-
-
 @pytest.mark.parametrize("ends", ENDS.values(), ids=list(ENDS))
 @pytest.mark.parametrize("name", DETECTORS)
-def test_fit_equals_that_of_one_array(monkeypatch, name, ends):
+def test_fit_equals_that_of_one_array(name, ends):
     X = rows()
     one = clone(DETECTORS[name]).fit(X)
-    many = fit_blocks(monkeypatch, clone(DETECTORS[name]), X, ends)
+    many = clone(DETECTORS[name]).fit(BlockSource(X, ends))
     for attribute in ARRAYS:
         if hasattr(one, attribute):
             np.testing.assert_allclose(
@@ -89,14 +82,14 @@ def test_draw_over_blocks_is_the_draw_of_all_rows():
     np.testing.assert_array_equal(draw_rows(BlockSource(X, [60, 200]), 5, 30), wanted)
 
 
-def test_folds_are_refused(monkeypatch):
+def test_folds_are_refused():
     with pytest.raises(ValueError, match="'calibration' parameter of DLOCSVM must be None"):
-        fit_blocks(monkeypatch, DLOCSVM(calibration=5), rows(), [3])
+        DLOCSVM(calibration=5).fit(BlockSource(rows(), [3]))
 
 
-def test_rows_that_are_nothing_are_refused(monkeypatch):
+def test_rows_that_are_nothing_are_refused():
     with pytest.raises(ValueError, match="nothing but zeros"):
-        fit_blocks(monkeypatch, DLOCSVM(), np.zeros((30, 4)), [3])
+        DLOCSVM().fit(BlockSource(np.zeros((30, 4)), [3]))
 
 
 @pytest.mark.parametrize("name", ["dl", "dpl", "kdl landmarks", "kdpl"])
@@ -104,7 +97,7 @@ def test_many_rows_leave_nothing_by_row_but_scores(monkeypatch, tmp_path, name):
     monkeypatch.setattr("oddatom.detectors._elsewhere.KEPT_ROWS", 100)
     monkeypatch.setattr("oddatom.detectors._kernel.KEPT_ROWS", 100)
     X = rows()
-    model = fit_blocks(monkeypatch, clone(DETECTORS[name]), X, [200])
+    model = clone(DETECTORS[name]).fit(BlockSource(X, [200]))
     assert model.dual_coef_ is model.train_codes_ is model.train_decision_ is None
     assert getattr(model, "dictionary_coefficients_", None) is None
     assert model.train_scores_.shape == (420,)
@@ -113,3 +106,35 @@ def test_many_rows_leave_nothing_by_row_but_scores(monkeypatch, tmp_path, name):
     np.testing.assert_array_equal(loaded.score_samples(X), model.score_samples(X))
     if hasattr(model, "detect_batch"):
         np.testing.assert_array_equal(loaded.detect_batch(X), model.detect_batch(X))
+
+
+def test_a_precomputed_kernel_is_refused():
+    with pytest.raises(ValueError, match="'kernel' parameter of KDLOCSVM must not be 'precomputed'"):
+        KDLOCSVM(kernel="precomputed").fit(BlockSource(rows(), [3]))
+
+
+def test_a_source_is_scored_and_stays_open():
+    X = rows()
+    source = BlockSource(X, [100])
+    source.close = lambda: pytest.fail("it is the caller's")
+    model = clone(DETECTORS["dl"]).fit(source)
+    np.testing.assert_array_equal(model.score_samples(source), model.score_samples(X))
+    with pytest.raises(ValueError, match="X has 5 features, but DLOCSVM is expecting 6"):
+        model.predict(BlockSource(X[:, :5]))
+
+
+def test_lost_workers_leave_the_model_that_was_whole():
+    class Lost(BlockSource):
+        def code_statistics(self, detector):
+            raise WorkerLostError("gone")
+
+    with pytest.raises(WorkerLostError) as caught:
+        clone(DETECTORS["dl"]).fit(Lost(rows(), [100]))
+    assert caught.value.model.n_iter == 6
+
+
+def test_coefficients_over_all_rows_are_drawn_a_few_atoms_at_a_time(monkeypatch):
+    wanted = clone(DETECTORS["kdl"]).fit(rows())
+    monkeypatch.setattr("oddatom.detectors._elsewhere.HELD", 1000)  # two atoms of 420 rows
+    found = clone(DETECTORS["kdl"]).fit(BlockSource(rows(), [200]))
+    np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=1e-8, atol=1e-8)

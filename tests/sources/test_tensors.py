@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.stats import spearmanr
 from sklearn.base import clone
+from sklearn.metrics.pairwise import linear_kernel
 
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector, load
-from oddatom.detectors import _routing
 from oddatom.exceptions import DeviceWarning
 
 torch = pytest.importorskip("torch")
 
-from oddatom.sources import tensors  # noqa: E402
-from oddatom.sources.tensors import TensorSource, score_tensor  # noqa: E402
+from oddatom.sources import devices, tensors  # noqa: E402
+from oddatom.sources.tensors import TensorSource  # noqa: E402
 
 DETECTORS = {
     "dl": DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
@@ -36,16 +37,14 @@ def device(request):
 
 
 @pytest.fixture
-def through_torch(monkeypatch, device):
-    """Make `fit` and `score_samples` take their rows to the device, the CPU's included."""
+def on(monkeypatch, device):
+    """Let device="cuda" stand for the device, the CPU's included; return a detector that is to go there."""
+    monkeypatch.setattr(devices, "fit_device", lambda name: None if name == "cpu" else device)
 
-    def score(detector, X):
-        return score_tensor(detector, X, device)
-
-    def use(stream=None):
-        monkeypatch.setattr(_routing, "_open", lambda detector, X: TensorSource(X, device, stream))
-        monkeypatch.setattr("oddatom.detectors._base.score_elsewhere", score)
-        monkeypatch.setattr("oddatom.detectors.untuned.score_elsewhere", score)
+    def use(name, stream=False, **parameters):
+        monkeypatch.setattr(tensors, "too_large", lambda rows, device: stream)
+        monkeypatch.setattr(tensors, "beyond", lambda n_bytes, device: stream)
+        return clone(DETECTORS[name]).set_params(device="cuda", **parameters)
 
     return use
 
@@ -59,12 +58,11 @@ def rows(seed=0, N=420, m=6):
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("name", DETECTORS)
-def test_float64_equals_the_cpu(through_torch, name, stream):
+def test_float64_equals_the_cpu(on, name, stream):
     X = rows()
     here = clone(DETECTORS[name]).fit(X)
     wanted = here.score_samples(X)
-    through_torch(stream)
-    there = clone(DETECTORS[name]).fit(X)
+    there = on(name, stream).fit(X)
     for attribute in ARRAYS:
         if hasattr(here, attribute):
             np.testing.assert_allclose(
@@ -77,18 +75,16 @@ def test_float64_equals_the_cpu(through_torch, name, stream):
 
 
 @pytest.mark.parametrize("name", DETECTORS)
-def test_float32_ranks_as_the_cpu_does(through_torch, name):
+def test_float32_ranks_as_the_cpu_does(on, name):
     X = rows(N=1500).astype(np.float32).astype(np.float64)  # the same rows: other ones have other kernels and samples
     wanted = clone(DETECTORS[name]).fit(X).score_samples(X)
-    through_torch()
-    found = clone(DETECTORS[name]).fit(X.astype(np.float32)).score_samples(torch.tensor(X, dtype=torch.float32))
+    found = on(name).fit(X.astype(np.float32)).score_samples(torch.tensor(X, dtype=torch.float32))
     assert spearmanr(found, wanted).statistic > 0.999
 
 
-def test_fitted_attributes_are_numpy_and_a_saved_model_scores_without_the_device(through_torch, tmp_path, monkeypatch):
+def test_fitted_attributes_are_numpy_and_a_saved_model_scores_without_the_device(on, tmp_path, monkeypatch):
     X = rows()
-    through_torch()
-    model = DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0, device="cuda").fit(X)
+    model = on("dl").fit(X)
     assert all(isinstance(getattr(model, name), np.ndarray) for name in ARRAYS)
     model.save(tmp_path / "model.oddatom")
     wanted = model.score_samples(X)
@@ -96,8 +92,12 @@ def test_fitted_attributes_are_numpy_and_a_saved_model_scores_without_the_device
     loaded = load(tmp_path / "model.oddatom")
     assert loaded.device == "cuda"
     if not torch.cuda.is_available():
-        with pytest.warns(DeviceWarning, match="scored on the CPU: .*torch finds no CUDA device"):
+        with pytest.warns(DeviceWarning, match="scored on the CPU: .*torch finds no CUDA device") as caught:
             found = loaded.score_samples(X)
+        assert caught[0].filename == __file__
+        with pytest.warns(DeviceWarning) as caught:
+            loaded.predict(X)
+        assert caught[0].filename == __file__
     else:
         found = loaded.score_samples(X)
     np.testing.assert_allclose(found, wanted, atol=1e-8 * np.abs(wanted).max())
@@ -123,13 +123,13 @@ def test_rows_too_large_for_the_device_stay_where_they_are(monkeypatch, device):
     assert not TensorSource(torch.tensor(rows(), device=device), device).stream
 
 
-@pytest.mark.parametrize("detector", [DLOCSVM(), OddAtomDetector()], ids=["dl", "untuned"])
-def test_nan_is_named_by_column(through_torch, detector):
+@pytest.mark.parametrize("name", ["dl", "untuned"])
+def test_nan_is_named_by_column(on, name):
     X = rows()
     X[3, 4] = np.inf
-    through_torch()
+    detector = on(name)
     with pytest.raises(ValueError, match="NaN or infinity in column 4"):
-        clone(detector).fit(X)
+        detector.fit(X)
     assert not hasattr(detector, "n_features_in_")
 
 
@@ -148,8 +148,38 @@ def test_auto_is_the_cpu_where_there_is_no_gpu(monkeypatch):
     np.testing.assert_array_equal(DLOCSVM(n_atoms=12, random_state=0, device="auto").fit(X).score_samples(X), wanted)
 
 
-def test_other_columns_are_refused(through_torch):
-    through_torch()
-    model = DLOCSVM(n_atoms=12, random_state=0).fit(rows())
+def test_other_columns_are_refused(on):
+    model = on("dl").fit(rows())
     with pytest.raises(ValueError, match="X has 5 features, but DLOCSVM is expecting 6"):
         model.score_samples(rows()[:, :5])
+
+
+@pytest.mark.parametrize("turn", [lambda X: X[::-1], lambda X: X[:, ::-1], np.asfortranarray, scipy.sparse.csr_array])
+def test_rows_in_any_layout(on, turn):
+    X = rows()
+    wanted = on("dl").fit(np.ascontiguousarray(turn(X).toarray() if scipy.sparse.issparse(turn(X)) else turn(X)))
+    found = on("dl").fit(turn(X))
+    np.testing.assert_array_equal(found.coef_, wanted.coef_)
+    np.testing.assert_array_equal(found.score_samples(turn(X)), wanted.score_samples(turn(X)))
+
+
+def test_files_are_fitted_here_whatever_the_device(on, tmp_path):
+    X = rows()
+    np.save(tmp_path / "rows.npy", X)
+    model = on("dl").fit(tmp_path / "rows.npy")
+    wanted = clone(DETECTORS["dl"]).fit(X)
+    np.testing.assert_allclose(model.coef_, wanted.coef_, rtol=1e-8)
+    np.testing.assert_allclose(model.score_samples(str(tmp_path / "rows.npy")), wanted.score_samples(X), rtol=1e-8)
+
+
+@pytest.mark.parametrize(("name", "parameters"), [("dl", {"calibration": 3}), ("kdl", {"kernel": linear_kernel})])
+def test_auto_leaves_on_the_cpu_what_a_device_cannot_do(on, name, parameters):
+    X = rows()
+    model = on(name, **parameters).set_params(device="auto").fit(X)
+    wanted = clone(DETECTORS[name]).set_params(**parameters).fit(X)
+    np.testing.assert_array_equal(model.score_samples(X), wanted.score_samples(X))
+
+
+def test_calibration_is_refused_before_rows_are_moved(on):
+    with pytest.raises(ValueError, match="for p-values pass an array, with device='cpu'"):
+        on("dl", calibration=3).fit(rows())

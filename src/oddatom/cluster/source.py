@@ -7,7 +7,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
-from distributed import Client, Future, KilledWorker, get_client
+from distributed import Client, Future, KilledWorker, get_client, get_worker, rejoin, secede
 from distributed.protocol import pickle
 
 from oddatom._threads import threads
@@ -41,6 +41,7 @@ class ClusterSource(Source):
     """
 
     def __init__(self, X: Any, *, client: Client | None = None, device: str = "cpu", timeout: float = TIMEOUT) -> None:
+        self._left = _leave_pool()  # a fit in a task waits for other tasks: its thread must not be one they need
         self._client = _find_client() if client is None else client
         self._device, self._wire = device, Wire(self._client, timeout)
         self._wire.find_route()
@@ -108,6 +109,9 @@ class ClusterSource(Source):
     def close(self) -> None:
         """Let the workers free the rows."""
         self._parts = []
+        if self._left:
+            rejoin()
+            self._left = False
 
     def _gather(self, tasks: list[Future]) -> list[Any]:
         """Wait for a task on every partition; a silent worker is done without, and what it had is made elsewhere."""
@@ -157,6 +161,16 @@ class ClusterSource(Source):
         )
         wrong.__cause__ = error
         return wrong
+
+
+def _leave_pool() -> bool:
+    """Take this thread out of the pool of a worker, if it runs one of its tasks."""
+    try:
+        get_worker()
+    except ValueError:
+        return False
+    secede()
+    return True
 
 
 def _find_client() -> Client:

@@ -7,6 +7,7 @@ brought here too.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils import check_random_state
 
 from oddatom.decisions import quantile_offset
 from oddatom.detectors._callbacks import FitProgress
+from oddatom.exceptions import WorkerLostError
 from oddatom.features.row_map import RowMap
 from oddatom.learning.alternate import Learner, Model, fit_last_svm, learn
 from oddatom.learning.initial import initial_dictionary, unit_rows
@@ -23,34 +25,38 @@ from oddatom.shards import ShardGroup
 from oddatom.sources import Source, passes
 
 KEPT_ROWS = 2**20
+HELD = 2**27
 
 
 def fit_source(detector: Any, source: Source, X: Any, y: Any) -> OneClassFit:
     """Run Algorithm 1 from every start, keep the best, and fit the SVM that scores rows."""
-    _refuse_folds(detector)
     learner, n_atoms = detector._learner(*detector._sizes(source))
     rng = check_random_state(detector.random_state)
     row_map, width, features = detector._source_features(source, rng)
     starts = detector.n_init if isinstance(detector.init, str) else 1
     progress = FitProgress(detector, X, y, starts, learner.max_iter)
     best: Model | None = None
-    with progress.logging():
-        for number in range(starts):
-            group = source.group(row_map, detector._shard_kind)
-            try:
-                D = detector._source_dictionary(source, row_map, width, n_atoms, rng)
-                observer = progress.start(
-                    number, lambda model: _attributes(detector, source, row_map, model, features, learner)[0]
-                )
-                model = learn(group, D, learner, observer)
-                observer.close()
-                if best is None or model.history["total"][-1] < best.history["total"][-1]:
-                    best = model
-                    _keep_training_state(detector, source, group, model)
-            finally:
-                group.close()
-    assert best is not None
-    attributes, svm = _attributes(detector, source, row_map, best, features, learner)
+    try:
+        with progress.logging():
+            for number in range(starts):
+                group = source.group(row_map, detector._shard_kind)
+                try:
+                    D = detector._source_dictionary(source, row_map, width, n_atoms, rng)
+                    observer = progress.start(
+                        number, lambda model: _attributes(detector, source, row_map, model, features, learner)[0]
+                    )
+                    model = learn(group, D, learner, observer)
+                    observer.close()
+                    if best is None or model.history["total"][-1] < best.history["total"][-1]:
+                        best = model
+                        _keep_training_state(detector, source, group, model)
+                finally:
+                    group.close()
+        assert best is not None
+        attributes, svm = _attributes(detector, source, row_map, best, features, learner)
+    except WorkerLostError as error:
+        error.model = best or error.model
+        raise
     for name, value in attributes.items():
         setattr(detector, name, value)
     detector.conformal_ = detector.fold_models_ = detector.fold_rows_ = None
@@ -77,18 +83,16 @@ def linear_dictionary(
     return unit_rows(row_map(source.take(chosen)))
 
 
-def combined_rows(source: Source, row_map: RowMap, A: np.ndarray) -> np.ndarray:
-    """Return A Φ, coefficients of atoms over all rows times the learner's rows."""
-    pieces = np.split(A, np.cumsum(source.sizes)[:-1], axis=1)
-    return sum(source.map(passes.weighted, row_map, pieces=pieces))
+def combined_rows(source: Source, row_map: RowMap, n_atoms: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+    """Return A Φ, coefficients of atoms over all rows times the learner's rows.
 
-
-def _refuse_folds(detector: Any) -> None:
-    if detector.calibration is not None:
-        raise ValueError(
-            f"The 'calibration' parameter of {type(detector).__name__} must be None where rows are on a cluster, in "
-            f"files or on a device. Got {detector.calibration} instead; pass an array for p-values, or a sample of one."
-        )
+    `draw(k)` gives the coefficients of the next k atoms; so many are held at a time as HELD numbers are.
+    """
+    step, D = max(1, HELD // source.shape[0]), []
+    for start in range(0, n_atoms, step):
+        pieces = np.split(draw(min(step, n_atoms - start)), np.cumsum(source.sizes)[:-1], axis=1)
+        D.append(sum(source.map(passes.weighted, row_map, pieces=pieces)))
+    return np.concatenate(D)
 
 
 def _attributes(

@@ -26,6 +26,7 @@ from oddatom.learning.alternate import Model
 from oddatom.learning.initial import unit_rows
 from oddatom.learning.one_class import OneClassFit
 from oddatom.sources import Source, passes
+from oddatom.sources.memory import usable_memory
 
 EXACT_ROWS = 4000  # approximation="auto" is exact up to here
 HERE = 2**27  # numbers that rows are brought here by to choose landmarks among: 1 GB
@@ -85,14 +86,10 @@ class KernelDetector(LearnedDetector):
 
     def _source_features(self, source: Source, rng: np.random.RandomState) -> tuple[RowMap, int, dict[str, Any]]:
         N, m = source.shape
-        if self.kernel == "precomputed":
-            raise ValueError(
-                f"The 'kernel' parameter of {type(self).__name__} must not be 'precomputed' where rows are on a "
-                "cluster, in files or on a device. Pass the rows and the kernel's name, or the matrix as an array."
-            )
         row_map = linear_features(self, source)[0]
         # The map of rows that fit here; the exact one needs them all.
-        here = np.arange(N) if N * m <= HERE else np.sort(rng.choice(N, max(HERE // m, 1), replace=False))
+        most = min(HERE, usable_memory() // 64) // m
+        here = np.arange(N) if most >= N else np.sort(rng.choice(N, max(most, 1), replace=False))
         if here.size < N and self._exact(N):
             raise ValueError(
                 f"The 'approximation' parameter of {type(self).__name__} must be 'nystroem' or 'auto' for {N} rows of "
@@ -164,10 +161,11 @@ class KernelDetector(LearnedDetector):
         if isinstance(self.init, str) and self.init == "data":
             return super()._source_dictionary(source, row_map, width, n_atoms, rng)
         if isinstance(self.init, str):
-            A = rng.uniform(size=(n_atoms, source.shape[0]))
-        else:
-            A = np.array(self.init, dtype=np.float64)
-        return _unit_atoms(combined_rows(source, row_map, A))
+            return _unit_atoms(
+                combined_rows(source, row_map, n_atoms, lambda k: rng.uniform(size=(k, source.shape[0])))
+            )
+        A = iter(np.array(self.init, dtype=np.float64))
+        return _unit_atoms(combined_rows(source, row_map, n_atoms, lambda k: np.stack([next(A) for _ in range(k)])))
 
     def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
         own = super()._own_attributes(model, active, features)

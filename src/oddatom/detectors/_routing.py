@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from oddatom.sources import Source
+from oddatom.sources import Source, passes
 
 
 @contextmanager
@@ -32,7 +32,8 @@ def opened(detector: Any, X: Any) -> Iterator[Source | None]:
         _take_names(detector, source)
         yield source
     finally:
-        source.close()
+        if source is not X:
+            source.close()
 
 
 def score_elsewhere(detector: Any, X: Any) -> Any:
@@ -41,25 +42,23 @@ def score_elsewhere(detector: Any, X: Any) -> Any:
         from oddatom.cluster.lazy import lazy_scores
 
         return lazy_scores(detector, X)
-    if _is_tensor(X) or detector.device != "cpu":
+    source = X if isinstance(X, Source) else _open_files(X, detector.device)
+    if source is not None:
+        try:
+            check_columns(detector, source)
+            return np.concatenate([np.empty(0), *source.map(passes.scores, detector)])
+        finally:
+            if source is not X:
+                source.close()
+    if detector.device != "cpu":
         from oddatom.sources.devices import score_device
 
-        device = score_device(detector.device)
-        if device is None:
-            return None
-        from oddatom.sources.tensors import score_tensor
+        device = score_device(detector.device) if _fits_a_device(detector) else None
+        if device is not None:
+            from oddatom.sources.tensors import score_tensor
 
-        return score_tensor(detector, X, device)
-    source = _open_files(X, detector.device)
-    if source is None:
-        return None
-    try:
-        check_columns(detector, source)
-        from oddatom.sources import passes
-
-        return np.concatenate([np.empty(0), *source.map(passes.scores, detector)])
-    finally:
-        source.close()
+            return score_tensor(detector, X, device)
+    return None
 
 
 def check_columns(detector: Any, source: Source) -> None:
@@ -79,32 +78,68 @@ def check_columns(detector: Any, source: Source) -> None:
 
 
 def _open(detector: Any, X: Any) -> Source | None:
+    """Open what is not one array here; what such rows do not go with is refused before any is read."""
+    if isinstance(X, Source):
+        check_elsewhere(detector)
+        return X
     if _is_dask(X):
+        check_elsewhere(detector)
         from oddatom.cluster.source import ClusterSource
 
         return ClusterSource(X, device=detector.device)
-    if detector.device != "cpu":
+    if _paths(X) is None and detector.device != "cpu":
         from oddatom.sources.devices import fit_device
 
-        device = fit_device(detector.device)
+        device = None if detector.device == "auto" and not _fits_a_device(detector) else fit_device(detector.device)
         if device is not None:
+            check_elsewhere(detector)
             from oddatom.sources.tensors import TensorSource
 
             return TensorSource(X, device)
+    if _paths(X) is not None:
+        check_elsewhere(detector)
     return _open_files(X, detector.device)
+
+
+def check_elsewhere(detector: Any) -> None:
+    """Refuse parameters that need all rows as an array here."""
+    name = type(detector).__name__
+    if getattr(detector, "calibration", None) is not None:
+        raise ValueError(
+            f"The 'calibration' parameter of {name} must be None where rows are on a cluster, in files or on a device. "
+            f"Got {detector.calibration} instead; for p-values pass an array, with device='cpu'."
+        )
+    if getattr(detector, "kernel", None) == "precomputed":
+        raise ValueError(
+            f"The 'kernel' parameter of {name} must not be 'precomputed' where rows are on a cluster, in files or on a "
+            "device. Pass the rows and the kernel's name, or the matrix as an array with device='cpu'."
+        )
+
+
+def _fits_a_device(detector: Any) -> bool:
+    """Whether a GPU can take this detector; device="auto" leaves others on the CPU."""
+    kernel = getattr(detector, "kernel", None)
+    return getattr(detector, "calibration", None) is None and kernel != "precomputed" and not callable(kernel)
+
+
+def _paths(X: Any) -> list[Any] | None:
+    """Return X as a list of paths, if that is what it is."""
+    paths = [X] if isinstance(X, str | os.PathLike) else X
+    found = isinstance(paths, list | tuple) and paths and all(isinstance(path, str | os.PathLike) for path in paths)
+    return list(paths) if found else None
 
 
 def _open_files(X: Any, device: str) -> Source | None:
     """Open the paths of files, on the cluster where a client is there; memory maps and sparse rows beyond memory."""
-    paths = [X] if isinstance(X, str | os.PathLike) else X
-    if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
+    paths = _paths(X)
+    if paths is not None:
         if _has_client():
             from oddatom.cluster.source import ClusterSource
 
             return ClusterSource(paths, device=device)
         from oddatom.sources.files import FileSource
 
-        return FileSource(paths)
+        return FileSource(paths)  # on the CPU, whatever `device` says
     if (isinstance(X, np.memmap) and X.ndim == 2) or scipy.sparse.issparse(X):
         from oddatom.sources.files import FileSource, too_large
 
@@ -113,10 +148,17 @@ def _open_files(X: Any, device: str) -> Source | None:
 
 
 def _has_client() -> bool:
+    """Whether there is a client of a cluster, and this is not one of its tasks, which would wait for itself."""
     if "distributed" not in sys.modules:
         return False
-    from distributed import get_client
+    from distributed import get_client, get_worker
 
+    try:
+        get_worker()
+    except ValueError:
+        pass
+    else:
+        return False
     try:
         get_client()
     except ValueError:
@@ -125,11 +167,17 @@ def _has_client() -> bool:
 
 
 def _is_dask(X: Any) -> bool:
-    return hasattr(X, "__dask_graph__")
-
-
-def _is_tensor(X: Any) -> bool:
-    return type(X).__module__.split(".")[0] == "torch" and hasattr(X, "detach")
+    """Whether X is a Dask array or frame; other collections of Dask's are refused."""
+    if type(X).__module__.split(".")[0] not in ("dask", "dask_expr") or not hasattr(X, "__dask_graph__"):
+        return False
+    kind = type(X)  # a Delayed has every attribute
+    table = hasattr(kind, "to_delayed") and (hasattr(kind, "chunks") or hasattr(kind, "columns"))
+    if not table or (hasattr(kind, "columns") and X.ndim == 1):
+        raise TypeError(
+            f"Of Dask's collections the detectors take arrays and frames. Got a {type(X).__name__} instead; pass "
+            "frame[[name]] for one column, or make an array of it."
+        )
+    return True
 
 
 def _take_names(detector: Any, source: Source) -> None:

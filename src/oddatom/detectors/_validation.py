@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral
@@ -14,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from oddatom.sources.memory import usable_memory
 
-DEVICE = [str]  # what it names is checked where rows are taken there
+DEVICE = [str]  # see `check_parameters`; whether it is there is seen where rows are taken to it
 N_JOBS = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
 
 
@@ -27,6 +29,12 @@ def check_parameters(estimator: Any, advice: dict[str, str]) -> None:
             if str(error).startswith(f"The {name!r} parameter"):
                 raise InvalidParameterError(f"{error} {help_}") from None
         raise
+    device = getattr(estimator, "device", "cpu")
+    if re.fullmatch(r"cpu|auto|cuda(:[0-9]+)?", device) is None:
+        raise InvalidParameterError(
+            f"The 'device' parameter of {type(estimator).__name__} must be 'cpu', 'auto', 'cuda' or 'cuda:k'. Got "
+            f"{device!r} instead."
+        )
 
 
 @contextmanager
@@ -48,6 +56,11 @@ def old_model_on_error(estimator: Any) -> Iterator[None]:
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = False) -> Any:
     """Return X as finite float64 rows; sparse input, where accepted, as CSR, else dense; a tensor from its device."""
+    if isinstance(X, str | os.PathLike):
+        raise ValueError(
+            f"Of files {type(estimator).__name__} has fit, score_samples, decision_function and predict. Got the path "
+            f"{os.fspath(X)!r} for another method; read its rows first, for instance with pandas.read_parquet."
+        )
     if hasattr(X, "detach") and type(X).__module__.split(".")[0] == "torch":
         X = X.detach().cpu().numpy()
     try:

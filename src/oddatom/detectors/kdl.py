@@ -97,7 +97,7 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
     Attributes
     ----------
     dictionary_coefficients_ : ndarray of shape (n_samples, n_atoms)
-        A with D = φ(Y)A, zero but on the landmarks; AᵀKA has a unit diagonal.
+        A with D = φ(Y)A, zero but on the landmarks, None of more than 2²⁰ rows; AᵀKA has a unit diagonal.
     components_ : ndarray of shape (n_active_atoms, n_coordinates)
         Atoms in use, unit rows, in the coordinates of the feature space.
     coef_, offset_, nu_, dual_coef_, gap_, history_, n_iter_ : as in `DLOCSVM`

@@ -77,7 +77,7 @@ class DeviceRows:
     """
 
     def __init__(self, Y: Any, device: torch.device, dtype: torch.dtype | None, *, stream: bool = False) -> None:
-        tensor = Y.detach() if isinstance(Y, torch.Tensor) else _from_numpy(np.asarray(Y))
+        tensor = Y.detach() if isinstance(Y, torch.Tensor) else from_numpy(np.asarray(Y))
         if tensor.ndim != 2:
             raise ValueError(f"Rows must come as a table, N×m. Got {tensor.ndim} dimensions instead; reshape them.")
         if dtype is None:
@@ -106,7 +106,7 @@ class DeviceRows:
             yield lo, hi, self.tensor[lo:hi].to(self.device, self.dtype, non_blocking=True)
 
 
-def _from_numpy(Y: np.ndarray) -> torch.Tensor:
+def from_numpy(Y: np.ndarray) -> torch.Tensor:
     """Return a tensor on the array's memory, which is only ever read."""
     Y = np.ascontiguousarray(Y, dtype=Y.dtype.newbyteorder("="))
     with warnings.catch_warnings():

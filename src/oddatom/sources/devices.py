@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -31,8 +32,16 @@ def score_device(device: str) -> Any:
     except (ImportError, ValueError) as error:
         if not device.startswith("cuda"):
             raise
-        warnings.warn(f"Rows are scored on the CPU: {error}", DeviceWarning, stacklevel=4)
+        warnings.warn(f"Rows are scored on the CPU: {error}", DeviceWarning, stacklevel=_outside())
         return None
+
+
+def _outside() -> int:
+    """Return the `stacklevel` of the first caller that is not this package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "oddatom":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _find_gpu() -> Any:

@@ -25,6 +25,7 @@ from oddatom.sources.readers import open_rows
 
 SHARDS: dict[str, Callable[[np.ndarray], Any]] = {"sparse": LocalShard, "pairs": PairShard}
 BLOCK = 2**25  # bytes of the rows in a block; at most 1/64 of the memory
+MOST_ROWS = 2**16  # of a block: the coordinates of a kernel are wider than the rows
 PIECE = 2**23  # bytes of rows read at a time, at most
 ROOM = 8  # a fit takes three to five times the room of its rows, and is not alone on the machine
 
@@ -59,9 +60,9 @@ class FileSource(Source):
         self.feature_names = self._reader.names
         memory = usable_memory()
         n_rows, row = self._reader.n_rows, 8 * max(self.n_features, 1)
-        size = max(1, min(BLOCK, memory // 64) // row) if block_rows is None else block_rows
+        size = max(1, min(min(BLOCK, memory // 64) // row, MOST_ROWS)) if block_rows is None else block_rows
         self.sizes = [min(size, n_rows - start) for start in range(0, n_rows, size)]
-        self._spill = ROOM * n_rows * row > memory if spill is None else spill
+        self._spill, self._memory = spill, memory
         self._folder = _scratch_folder() if folder is None else Path(folder)
 
     def blocks(self) -> Iterator[np.ndarray]:
@@ -93,9 +94,10 @@ class FileSource(Source):
     def group(self, row_map: RowMap, shard: str) -> ShardGroup[Any]:
         """Return shards of the rows that `row_map` makes, one a block; `close` removes their scratch files."""
         make = SHARDS[shard]
-        if not self._spill:
+        width = self.n_features if row_map.kernel_map is None else row_map.kernel_map.T.shape[1]
+        if not (ROOM * 8 * self.shape[0] * width > self._memory if self._spill is None else self._spill):
             return SpilledGroup(self.map(lambda rows: make(row_map(rows))))
-        self._check_room()
+        self._check_room(width)
         return SpilledGroup(self.map(lambda rows: SpilledShard(lambda: make(row_map(rows)), self._folder)))
 
     def code_statistics(self, detector: Any) -> CodeStatistics:
@@ -117,9 +119,9 @@ class FileSource(Source):
         out.sort()
         return out
 
-    def _check_room(self) -> None:
+    def _check_room(self, width: int) -> None:
         """Refuse to start where not even the rows and their residuals have room."""
-        needed, free = 16 * self.shape[0] * self.n_features, shutil.disk_usage(self._folder).free
+        needed, free = 16 * self.shape[0] * width, shutil.disk_usage(self._folder).free
         if needed > free:
             raise OSError(
                 f"Rows larger than memory need scratch files of at least {needed / 1e9:.3g} GB, and {self._folder} has "

@@ -83,7 +83,7 @@ def _columns(source: Source, kind: str, low: np.ndarray, high: np.ndarray) -> tu
     center = sum(source.map(column_sums, unit)) / N
     spread = np.sqrt(sum(source.map(column_squares, unit, center)) / N)
     if kind == "robust":
-        first, center, third = (_percentile(source, unit, p) for p in (25, 50, 75))
+        first, center, third = _percentiles(source, unit, (25, 50, 75))
         spread = np.where(third > first, third - first, spread)
     spread = np.maximum(spread, 10 * np.finfo(np.float64).eps)
     constant = low == high
@@ -101,40 +101,47 @@ def column_squares(rows: np.ndarray, unit: np.ndarray, center: np.ndarray) -> np
     return np.einsum("ij,ij->j", apart, apart)
 
 
-def _percentile(source: Source, unit: np.ndarray, percent: float) -> np.ndarray:
+def _percentiles(source: Source, unit: np.ndarray, percents: tuple[float, ...]) -> np.ndarray:
     """Return np.percentile by column: two neighbouring order statistics and what lies between them."""
-    place = (source.shape[0] - 1) * percent / 100.0
-    below = int(place)
-    lower = _order_statistic(source, below)
-    upper = lower if place == below else _order_statistic(source, below + 1)
-    return (lower + (upper - lower) * (place - below)) / unit
+    place = (source.shape[0] - 1) * np.array(percents) / 100.0
+    below = place.astype(np.int64)
+    above = np.minimum(below + 1, source.shape[0] - 1)
+    lower, upper = np.split(_order_statistics(source, np.concatenate([below, above])), 2)
+    return (lower + (upper - lower) * (place - below)[:, None]) / unit
 
 
-def _order_statistic(source: Source, rank: int) -> np.ndarray:
-    """Return the exact `rank`-th smallest entry (from 0) of every column, from histograms of leading key bits."""
-    m = source.n_features
-    prefix, ranks = np.zeros(m, np.uint64), np.full(m, rank, np.int64)
+def _order_statistics(source: Source, wanted: np.ndarray) -> np.ndarray:
+    """Return the exact `wanted`-th smallest entries (from 0) of every column, from histograms of leading key bits."""
+    m, R = source.n_features, wanted.size
+    prefix, ranks = np.zeros((R, m), np.uint64), np.repeat(wanted[:, None], m, axis=1)
     shift = 64
     while shift > 0:
         bits = min(_KEY_BITS, shift)
         shift -= bits
-        ends = np.cumsum(sum(source.map(key_counts, prefix, shift, bits)), axis=1)
-        bins = np.array([np.searchsorted(ends[f], ranks[f], side="right") for f in range(m)])
-        ranks -= np.where(bins > 0, ends[np.arange(m), bins - 1], 0)
+        ends = np.cumsum(sum(source.map(key_counts, prefix, shift, bits)), axis=2)
+        bins = (ends <= ranks[:, :, None]).sum(axis=2)
+        below = np.take_along_axis(ends, np.maximum(bins - 1, 0)[:, :, None], axis=2)[:, :, 0]
+        ranks = ranks - np.where(bins > 0, below, 0)
         prefix = (prefix << np.uint64(bits)) | bins.astype(np.uint64)
     return np.where(prefix >> np.uint64(63), prefix ^ np.uint64(2**63), ~prefix).view(np.float64)
 
 
 def key_counts(rows: np.ndarray, prefix: np.ndarray, shift: int, bits: int) -> np.ndarray:
-    """Return, by column, the counts of the next key bits among entries whose key starts with the column's prefix."""
-    size = 1 << bits
-    out = np.zeros((rows.shape[1], size), np.int64)
-    for f in range(rows.shape[1]):
+    """Return the counts of the next key bits among the entries of a column whose key starts with a prefix.
+
+    `prefix` has one for each order statistic and column, (R, m); the counts are (R, m, 2^bits).
+    """
+    (R, m), size = prefix.shape, 1 << bits
+    out = np.zeros((R, m, size), np.int64)
+    for f in range(m):
         number = (rows[:, f] + 0.0).view(np.uint64)  # −0 + 0 is 0
         keys = np.where(number >> np.uint64(63), ~number, number | np.uint64(2**63))  # in the order of the numbers
-        if shift + bits < 64:
-            keys = keys[(keys >> np.uint64(shift + bits)) == prefix[f]]
-        out[f] = np.bincount(((keys >> np.uint64(shift)) & np.uint64(size - 1)).astype(np.int64), minlength=size)
+        for r in range(R):
+            mine = keys
+            if shift + bits < 64:
+                mine = keys[(keys >> np.uint64(shift + bits)) == prefix[r, f]]
+            bins = ((mine >> np.uint64(shift)) & np.uint64(size - 1)).astype(np.int64)
+            out[r, f] = np.bincount(bins, minlength=size)
     return out
 
 

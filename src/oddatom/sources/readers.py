@@ -69,7 +69,7 @@ class ParquetReader(Reader):
                 f"There is no file {path}. Check the path, or pass rows instead of files."
             ) from None
         except pa.ArrowInvalid as error:
-            raise ValueError(f"{path} is no Parquet file: {error}. Pass Parquet or .npy files.") from None
+            raise ValueError(f"{path} is no Parquet file ({error}). Pass Parquet or .npy files.") from None
 
     def pieces(self, most: int) -> Iterator[np.ndarray]:
         """Yield the rows, file by file."""
@@ -77,7 +77,9 @@ class ParquetReader(Reader):
         for path, length in zip(self._paths, self._lengths, strict=True):
             start = 0
             with self._open(path) as file:
-                for batch in file.iter_batches(most, use_threads=False):  # numba's threads are the ones asked for
+                for batch in file.iter_batches(
+                    most, columns=self.names, use_threads=False
+                ):  # numba's threads are the ones asked for
                     rows = np.empty((batch.num_rows, self.n_features))
                     for f, name in enumerate(self.names):
                         column = batch.column(name)
@@ -177,6 +179,11 @@ def open_rows(data: Any) -> Reader:
     paths = [os.fspath(path) for path in ([data] if isinstance(data, str | os.PathLike) else data)]
     if not paths:
         raise ValueError("Expected the paths of Parquet or .npy files. Got an empty list.")
+    for path in paths:
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"There is no file {path}. Check the path.")
+        if os.path.isdir(path):
+            raise IsADirectoryError(f"{path} is a folder. Pass the list of the files in it.")
     npy = [path.endswith(".npy") for path in paths]
     if any(npy) and not all(npy):
         raise ValueError(f"Files must be of one kind. Got {paths[npy.index(True)]} and {paths[npy.index(False)]}.")

@@ -18,8 +18,9 @@ from oddatom.scores import CodeStatistics
 from oddatom.scores.torch_scores import row_code_statistics, score_rows
 from oddatom.shards.base import ShardGroup
 from oddatom.shards.torch_pairs import TorchPairShard
-from oddatom.shards.torch_rows import DTYPES, rows_per_block, spans
+from oddatom.shards.torch_rows import DTYPES, from_host, from_numpy, rows_per_block, spans
 from oddatom.shards.torch_shard import TorchShard
+from oddatom.sources import passes
 from oddatom.sources.base import Source
 
 SHARDS = {"sparse": TorchShard, "pairs": TorchPairShard}
@@ -65,26 +66,27 @@ class TensorSource(Source):
             yield self.tensor[lo:hi].to(self.device)
 
     def map(self, function: Callable[..., Any], *args: Any, pieces: Sequence[Any] | None = None) -> list[Any]:
-        """Return function(rows, …) of all rows, one block, brought to the host."""
+        """Return function(rows, …) of all rows, one block: on the device where it is one of ON_DEVICE, else here."""
+        if function in ON_DEVICE:
+            return [ON_DEVICE[function](self, *(() if pieces is None else (pieces[0],)), *args)]
         rows = self.tensor.to("cpu", torch.float64).contiguous().numpy()
         return [function(rows, *args) if pieces is None else function(rows, pieces[0], *args)]
 
     def group(self, row_map: RowMap, shard: str) -> ShardGroup[Any]:
         """Return one shard on the device."""
-        return ShardGroup([SHARDS[shard](self._mapped(row_map), self.device, stream=self.stream)])
-
-    def _mapped(self, row_map: RowMap) -> torch.Tensor:
-        """The learner's rows, on the device or, streamed, on the host; coordinates of a kernel always in float64."""
-        if not self.stream:
-            return _learner_rows(row_map, self.tensor)
-        kernel_map = row_map.kernel_map
         width, dtype = self.n_features, self.tensor.dtype
-        if kernel_map is not None:
-            width, dtype = kernel_map.T.shape[1], torch.float64
+        if row_map.kernel_map is not None:  # coordinates of a kernel are in float64, and may be many
+            width, dtype = row_map.kernel_map.T.shape[1], torch.float64
+        stream = self.stream or beyond(self.shape[0] * width * dtype.itemsize, self.device)
+        rows = self._streamed(row_map, width, dtype) if stream else learner_rows(row_map, self.tensor)
+        return ShardGroup([SHARDS[shard](rows, self.device, stream=stream)])
+
+    def _streamed(self, row_map: RowMap, width: int, dtype: torch.dtype) -> torch.Tensor:
+        """The learner's rows, on the host."""
         out = torch.empty((self.shape[0], width), dtype=dtype, pin_memory=self.device.type == "cuda")
         lo = 0
         for block in self._blocks():
-            out[lo : lo + block.shape[0]] = _learner_rows(row_map, block)
+            out[lo : lo + block.shape[0]] = learner_rows(row_map, block)
             lo += block.shape[0]
         return out
 
@@ -109,7 +111,8 @@ class TensorSource(Source):
         return torch.sort(device_scores(detector, self.tensor, self.device)).values.cpu().numpy()
 
 
-def _learner_rows(row_map: RowMap, X: torch.Tensor) -> torch.Tensor:
+def learner_rows(row_map: RowMap, X: torch.Tensor) -> torch.Tensor:
+    """Return the rows of the learner: scaled, or the coordinates of a kernel."""
     if row_map.kernel_map is None:
         return scale_rows(row_map.scaling, X)
     return apply_kernel_map(row_map.kernel_map, scale_rows(row_map.scaling, X, torch.float64))
@@ -144,7 +147,7 @@ def as_tensor(X: Any) -> tuple[torch.Tensor, list[str] | None]:
     else:
         X = X.toarray() if scipy.sparse.issparse(X) else X
         array = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_samples=0)
-        rows = torch.from_numpy(array if array.flags.writeable else array.copy())
+        rows = from_numpy(array)
     if rows.ndim != 2:
         raise ValueError(f"Rows must come as a table, n_samples × n_features. Got {rows.ndim} dimensions instead.")
     if rows.dtype not in DTYPES:
@@ -155,6 +158,37 @@ def as_tensor(X: Any) -> tuple[torch.Tensor, list[str] | None]:
 
 def too_large(rows: torch.Tensor, device: torch.device) -> bool:
     """Whether rows take more than their part of the device's memory."""
-    if device.type != "cuda":
-        return False
-    return rows.numel() * rows.element_size() > RESIDENT * torch.cuda.get_device_properties(device).total_memory
+    return beyond(rows.numel() * rows.element_size(), device)
+
+
+def beyond(n_bytes: int, device: torch.device) -> bool:
+    """Whether so many bytes of rows are to stay on the host."""
+    return device.type == "cuda" and n_bytes > RESIDENT * torch.cuda.get_device_properties(device).total_memory
+
+
+def _nonzero(source: TensorSource, row_map: RowMap) -> np.ndarray:
+    found = [learner_rows(row_map, block).to(torch.float64).square_().sum(dim=1) > 0 for block in source._blocks()]
+    return torch.cat(found).cpu().numpy()
+
+
+def _weighted(source: TensorSource, weights: np.ndarray, row_map: RowMap) -> np.ndarray:
+    total, lo = torch.zeros((), dtype=torch.float64, device=source.device), 0
+    for block in source._blocks():
+        hi = lo + block.shape[0]
+        Y = learner_rows(row_map, block).to(torch.float64)
+        total = total + from_host(weights[:, lo:hi], source.device) @ Y
+        lo = hi
+    return total.cpu().numpy()
+
+
+def _extent(source: TensorSource) -> tuple[np.ndarray, np.ndarray]:
+    ends = torch.stack([torch.stack(torch.aminmax(block, dim=0)) for block in source._blocks()]).to(torch.float64)
+    return ends[:, 0].amin(dim=0).cpu().numpy(), ends[:, 1].amax(dim=0).cpu().numpy()
+
+
+# Passes that need not bring the rows to the host.
+ON_DEVICE: dict[Callable[..., Any], Callable[..., Any]] = {
+    passes.nonzero: _nonzero,
+    passes.weighted: _weighted,
+    passes.extent: _extent,
+}
