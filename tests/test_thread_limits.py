@@ -72,8 +72,8 @@ def test_tasks_of_dask_take_one_thread_unless_told_otherwise():
         distributed.LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        tasks = [client.submit(found, n_jobs) for n_jobs in (None, 2)]
-        answers = [task.result(timeout=120) for task in tasks]
+        # One after the other: at the same time they would share the cores.
+        answers = [client.submit(found, n_jobs).result(timeout=120) for n_jobs in (None, 2)]
     assert os.getpid() not in {process for *_, process in answers}
     assert [n for n, *_ in answers] == [1, min(2, CORES)]
     assert {n for _, blas, _ in answers for n in blas} == {1}
