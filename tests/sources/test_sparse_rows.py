@@ -47,7 +47,7 @@ def test_sparse_rows_beyond_memory(monkeypatch, name):
     assert len(opened) > 4 or name == "untuned"
     scale = np.abs(wanted.score_samples(X)).max()
     np.testing.assert_allclose(
-        found.score_samples(scipy.sparse.csr_array(X)) / scale, wanted.score_samples(X) / scale, atol=2e-5
+        found.score_samples(scipy.sparse.csr_array(X)) / scale, wanted.score_samples(X) / scale, atol=1e-8
     )
 
 
