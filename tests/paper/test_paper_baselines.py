@@ -147,7 +147,7 @@ def test_quick_settings_are_some_of_the_published_ones(name, n_rows):
     quick = [dict(s) for s in method(name).grid(data, "quick")]
     thinned = [s.pop("every", 1) for s in quick]
     assert {setting_text(s) for s in quick} < full
-    assert set(thinned) == ({8} if name == "ocsvm" and n_rows > 10_000 else {1})
+    assert set(thinned) == ({16} if name == "ocsvm" and n_rows > 10_000 else {1})
 
 
 def test_the_protocols_values_are_in_the_grids():
@@ -204,9 +204,9 @@ def test_ocsvm_stops_early_as_published_and_says_so(rows, monkeypatch):
 
 
 def test_ocsvm_quick_on_large_sets_fits_to_some_rows_and_labels_all(rows):
-    fitted = fit("ocsvm", rows, {"kernel": "rbf", "gamma": "scale", "nu": 0.5, "every": 8})
+    fitted = fit("ocsvm", rows, {"kernel": "rbf", "gamma": "scale", "nu": 0.5, "every": 16})
     Z = plain(rows)
-    direct = OneClassSVM().fit(Z[::8])
+    direct = OneClassSVM().fit(Z[::16])
     np.testing.assert_allclose(fitted.train_scores, -direct.decision_function(Z), rtol=1e-6, atol=1e-9)
 
 

@@ -262,6 +262,9 @@ def test_kfold(rows, runs):
     assert found["As published"] == f"{ba['own:test', 'published']:.4f}"
     assert found["Training part's scale, as published"] == f"{ba['train:test', 'published']:.4f}"
     assert found["Training part's scale, converged"] == f"{ba['train:test', 'converged']:.4f}"
+    once = runs[~((runs["part"].str.startswith("train:")) & (runs["view"] == "published"))]
+    alone = line(TABLES["kfold"](once, context()), "ellipse", "Atoms")  # both columns are the same run
+    assert alone["Training part's scale, as published"] == alone["As published"] == found["As published"]
     n_picking = sum(row["experiment"] == "kfold" and row["part"].endswith(":cv") for row in rows)
     assert any(note.startswith(f"{n_picking} settings and dictionaries were tried") for note in table.notes)
 

@@ -90,7 +90,7 @@ class Method(ABC):
     testable : bool
         Whether it can judge rows that it was not fitted on without being fitted again.
     slow : bool
-        Whether "quick" should try less of it: one setting in the K-fold experiment, two seeds without labels.
+        Whether "quick" should try less of it: one setting in the K-fold experiment, one seed without labels.
     scaling : {"standard", "frobenius"}
         What it does to rows first: the K-fold experiment does the same to each part by itself, as published.
     parts_apart : bool
@@ -122,7 +122,7 @@ class Method(ABC):
         """Return how many draws to run where so many dictionaries are wanted."""
         if self.dictionaries:
             return wanted
-        return min(wanted, 2 if self.slow else SEEDS) if self.random and view == "unlabelled" else 1
+        return min(wanted, 1 if self.slow else SEEDS) if self.random and view == "unlabelled" else 1
 
     @abstractmethod
     def grid(self, data: DataSet, effort: Effort) -> Sequence[Setting]:

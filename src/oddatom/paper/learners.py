@@ -21,7 +21,7 @@ KERNEL_WIDTHS = (
     *(1 / 2, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
 )
 QUICK_WIDTHS = (1 / 12, 8.0, 32.0)
-MANY_ROWS = 1500  # where a fit takes its time, the last does for "quick"
+MANY_ROWS = 1000  # where a fit takes its time, the last does for "quick"
 
 
 class FittedLearner:

@@ -34,7 +34,8 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
         if ("kfold", method.name, "ba") not in data.published:
             continue
         for view, scaling in WAYS:
-            if view not in plan.views_of(method):
+            same = (view, scaling) == ("published", "train") and not method.parts_apart  # as in "own"
+            if same or view not in plan.views_of(method):
                 continue
             draws = method.draws(min(QUICK_DICTIONARIES, plan.dictionaries) if plan.quick else plan.dictionaries, view)
             grid = method.grid(data, plan.effort)

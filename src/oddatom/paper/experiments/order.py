@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oddatom.paper.base import DataSet, Method, Rows, Run, Task
+from oddatom.paper.learners import MANY_ROWS
 from oddatom.paper.planning import Plan, best_setting, judged, make_task, seed_of, timed_fit
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
     return [
         make_task("order", view, data, method, best_setting(method, data), draw, order)
         for data, method in plan.learners()
-        if data.n_rows <= MOST_ROWS and method.grid(data, "full") and "gamma" not in method.grid(data, "full")[0]
+        if data.n_rows <= (MANY_ROWS if plan.quick and data.small else MOST_ROWS)
+        and method.grid(data, "full")
+        and "gamma" not in method.grid(data, "full")[0]
         for view in plan.views_of(method, labelled=True)
         for order in ORDERS
         for draw in range(min(5 if plan.quick else 20, plan.dictionaries))

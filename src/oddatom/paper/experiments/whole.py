@@ -6,12 +6,14 @@ import time
 from typing import TYPE_CHECKING
 
 from oddatom.paper.base import DataSet, Method, Rows, Run, Task
+from oddatom.paper.learners import MANY_ROWS
 from oddatom.paper.planning import Plan, judged, make_task, timed_fit
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ORDER = 0
+QUICK_DICTIONARIES = 10  # of kernel methods without labels, where a fit takes its time
 
 
 def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
@@ -20,7 +22,8 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
     for data, method in plan.pairs():
         for view in plan.views_of(method):
             settings = [method.fixed(data)] if view == "unlabelled" else plan.settings(method, data)
-            draws = method.draws(plan.dictionaries, view)
+            slow = plan.quick and view == "unlabelled" and data.small and data.n_rows > MANY_ROWS
+            draws = method.draws(min(QUICK_DICTIONARIES, plan.dictionaries) if slow else plan.dictionaries, view)
             tasks += [make_task("whole", view, data, method, s, draw) for s in settings for draw in range(draws)]
     return tasks
 

@@ -5,7 +5,7 @@ Some mean the same distance (cityblock, l1, manhattan; euclidean, l2, nan_euclid
 seuclidean), and the leaf size matters to ties alone. `minkowski` comes with p = 1, 2, 5, 50; `seuclidean` gets the
 variances of the rows, `mahalanobis` the pseudo-inverse of their covariance.
 
-Training rows are labelled by `fit_predict`; for new rows a second model is fitted, with novelty=True, when first asked.
+Training rows get the labels that `fit_predict` gives; the model is made for new rows (novelty=True), too.
 
 "quick" keeps leaf size 30, three numbers of neighbours and the metrics that a tree is fast for; on sets of at most
 10,000 rows three metrics more.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,12 @@ class LOF(Method):
     def fit(self, X: np.ndarray, data: DataSet, setting: Setting, draw: int, view: View, nu: float) -> Standardised:
         """Fit, labelling the rows by scikit-learn's own cut (contamination "auto")."""
         scaler, Z = standardise(X)
-        model = LocalOutlierFactor(**setting, metric_params=_metric_params(setting["metric"], Z))
+        model = LocalOutlierFactor(**setting, metric_params=_metric_params(setting["metric"], Z), novelty=True)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Duplicate values")  # they have huge factors, and are as published
-            labels = model.fit_predict(Z) == -1
-        return Standardised(scaler, _NewRows(model, Z), labels, -model.negative_outlier_factor_)
+            model.fit(Z)
+        factors = model.negative_outlier_factor_
+        return Standardised(scaler, partial(_decide, model), factors < model.offset_, -factors)
 
 
 def _metric_params(metric: str, Z: np.ndarray) -> dict[str, np.ndarray] | None:
@@ -77,20 +79,10 @@ def _metric_params(metric: str, Z: np.ndarray) -> dict[str, np.ndarray] | None:
     return None
 
 
-class _NewRows:
-    """Labels and factors of rows not fitted to. Scikit-learn gives them only to a model made for it."""
-
-    def __init__(self, model: LocalOutlierFactor, Z: np.ndarray) -> None:
-        self._fitted: LocalOutlierFactor | None = None
-        self._model, self._Z = model, Z
-
-    def __call__(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self._fitted is None:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "Duplicate values")
-                self._fitted = LocalOutlierFactor(**{**self._model.get_params(), "novelty": True}).fit(self._Z)
-        factors = -self._fitted.score_samples(Z)
-        return factors > -self._fitted.offset_, factors
+def _decide(model: LocalOutlierFactor, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and factors of rows not fitted to."""
+    factors = -model.score_samples(Z)
+    return factors > -model.offset_, factors
 
 
 METHOD = LOF()
