@@ -73,9 +73,26 @@ def test_in_a_pipeline(name):
 
 
 @each
-def test_no_link_to_pages_that_are_not_there(name):
+def test_no_link_to_pages_that_are_not_there(name, monkeypatch):
+    monkeypatch.delenv("ODDATOM_DOCS", raising=False)
     assert make(name)._get_doc_link() == ""
     assert f"{name}.html" not in make(name)._repr_html_()
+
+
+@each
+def test_a_link_to_the_pages_that_are_named(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("ODDATOM_DOCS", "https://docs.example/oddatom/")
+    link = f"https://docs.example/oddatom/generated/oddatom.{name}.html"
+    assert make(name)._get_doc_link() == link
+    assert f'href="{link}"' in make(name)._repr_html_()
+    monkeypatch.setenv("ODDATOM_DOCS", str(tmp_path))
+    assert make(name)._get_doc_link() == f"{tmp_path.as_uri()}/generated/oddatom.{name}.html"
+
+
+def test_the_page_of_a_class_that_is_not_ours_is_not_ours(monkeypatch):
+    monkeypatch.setenv("ODDATOM_DOCS", "https://docs.example")
+    mine = type("Mine", (oddatom.DLOCSVM,), {"__module__": "elsewhere"})
+    assert mine()._get_doc_link() == ""
 
 
 @each

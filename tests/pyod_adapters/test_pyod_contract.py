@@ -149,7 +149,7 @@ def test_ranks(detector, normalized, most):
 def test_contamination_moves_the_threshold_alone(name, detector):
     fewer = clone(detector).set_params(contamination=0.02).fit(X)
     assert_array_equal(fewer.decision_scores_, detector.decision_scores_)
-    assert fewer.labels_.sum() == 4
+    assert 3 <= fewer.labels_.sum() <= 4  # scores of two rows may be the same
     assert fewer.threshold_ > detector.threshold_
 
 

@@ -16,6 +16,7 @@ from oddatom.coding import CODINGS, Codes
 from oddatom.decisions import ThresholdMixin
 from oddatom.detectors._calibrated import CalibratedMixin
 from oddatom.detectors._callbacks import CallbackSupportMixin
+from oddatom.detectors._documented import DocumentedMixin
 from oddatom.detectors._routing import score_elsewhere
 from oddatom.detectors._score_parameter import ScoreParameterMixin
 from oddatom.detectors._validation import check_rows
@@ -32,6 +33,7 @@ HUGE, LARGEST = 1e100, 1e300  # sizes of a scaled row: squares overflow above th
 
 
 class DictionaryDetector(
+    DocumentedMixin,
     CallbackSupportMixin,
     ScoreParameterMixin,
     CalibratedMixin,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -20,15 +21,17 @@ from oddatom.detectors._callbacks import DEPTH, FitProgress, with_callbacks
 from oddatom.detectors._elsewhere import fit_source, linear_dictionary, linear_features
 from oddatom.detectors._routing import opened
 from oddatom.detectors._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
+from oddatom.detectors._weights import check_weights, refuse_weights
 from oddatom.exceptions import DegenerateMarginWarning
 from oddatom.features.row_map import RowMap
 from oddatom.features.scaling import SCALINGS, fit_scaling
+from oddatom.features.weighted import repeated
 from oddatom.learning.alternate import SVM_SOLVERS, Learner, Model, fit_last_svm, learn
 from oddatom.learning.initial import INITS, initial_dictionary
 from oddatom.learning.one_class import OneClassFit
 from oddatom.learning.penalties import PENALTIES, make_penalty
 from oddatom.scores import SCORES, code_statistics
-from oddatom.shards import LocalShard, ShardGroup
+from oddatom.shards import LocalShard, ShardGroup, WeightedShard
 from oddatom.sources import Source
 
 
@@ -91,33 +94,58 @@ class LearnedDetector(DictionaryDetector):
         -------
         self
         """
+        return self._fit_anew(X, y)
+
+    def _fit_anew(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Check what was passed, fit, and say what was found; called by `fit`."""
         check_parameters(self, self._advice)
         self._check_threshold(self.threshold, fitted=False)
         with old_model_on_error(self), threads(self.n_jobs), opened(self, X) as source:
             if source is not None:
+                refuse_weights(self, sample_weight, f"rows elsewhere ({type(X).__name__}, device={self.device!r})")
                 svm = fit_source(self, source, X, y)
             else:
                 X = check_rows(self, X, reset=True)
+                X, weights = check_weights(self, sample_weight, X)
+                if weights is not None:
+                    self._check_weighted()
                 self._check_folds(X.shape[0])
-                svm = self._fit(X, y)
+                svm = self._fit(X, y, weights)
                 self._calibrate(X)
         for finding, category in self._findings(svm, self.components_.shape[0]):
-            warnings.warn(finding, category, stacklevel=2 + DEPTH)
+            warnings.warn(finding, category, stacklevel=3 + DEPTH)
         return self
 
-    def _fit(self, X: np.ndarray, y: Any) -> OneClassFit:
+    def _check_weighted(self) -> None:
+        """Refuse what weights do not go with."""
+        name = type(self).__name__
+        if self.svm_solver != "exact":
+            raise ValueError(
+                f"The 'svm_solver' parameter of {name} must be 'exact' for rows with weights. Got {self.svm_solver!r} "
+                "instead; leave sample_weight out, or repeat rows."
+            )
+        if self.calibration is not None:
+            raise ValueError(
+                f"The 'calibration' parameter of {name} must be None for rows with weights. Got {self.calibration} "
+                "instead; leave sample_weight out, or repeat rows."
+            )
+
+    def _fit(self, X: np.ndarray, y: Any, weights: np.ndarray | None = None) -> OneClassFit:
         """Run Algorithm 1 from every start, keep the best, and fit the SVM that scores rows."""
         learner, n_atoms = self._learner(*self._sizes(X))
+        learner = replace(learner, weighted=weights is not None)
         rng = check_random_state(self.random_state)
-        Y, features = self._fit_features(X, rng)
+        Y, features = self._fit_features(X, rng, weights)
         starts = self.n_init if isinstance(self.init, str) else 1
         progress = FitProgress(self, X, y, starts, learner.max_iter)
         best: Model | None = None
         with progress.logging():
             for number in range(starts):
-                group = ShardGroup([self._Shard(Y)])
+                group = ShardGroup([self._shard(Y, weights)])
                 D = self._first_dictionary(Y, n_atoms, rng)
-                observer = progress.start(number, lambda model: self._attributes(X, Y, model, features, learner)[0])
+                observer = progress.start(
+                    number, lambda model: self._attributes(X, Y, model, features, learner, weights)[0]
+                )
                 model = learn(group, D, learner, observer)
                 observer.close()
                 if best is None or model.history["total"][-1] < best.history["total"][-1]:
@@ -125,7 +153,7 @@ class LearnedDetector(DictionaryDetector):
                     self._keep_training_state(group, model)
                 del group  # the next shard of the same rows needs the room
         assert best is not None
-        attributes, svm = self._attributes(X, Y, best, features, learner)
+        attributes, svm = self._attributes(X, Y, best, features, learner, weights)
         for name, value in attributes.items():
             setattr(self, name, value)
         progress.finish()
@@ -135,9 +163,14 @@ class LearnedDetector(DictionaryDetector):
         """The number that defaults go by, and of columns of an `init` array."""
         return X.shape[1], X.shape[1]
 
-    def _fit_features(self, X: np.ndarray, rng: np.random.RandomState) -> tuple[np.ndarray, dict[str, Any]]:
+    def _shard(self, Y: np.ndarray, weights: np.ndarray | None) -> Any:
+        return self._Shard(Y) if weights is None else WeightedShard(Y, weights)
+
+    def _fit_features(
+        self, X: np.ndarray, rng: np.random.RandomState, weights: np.ndarray | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         """Return the rows as the learner takes them, and the fitted attributes that make new rows like them."""
-        scaling, Y = fit_scaling(X, self.scaling)
+        scaling, Y = fit_scaling(X, self.scaling, weights)
         self._check_varied(Y)
         return Y, {"scaling_": scaling, "scale_": scaling.scale}
 
@@ -199,19 +232,27 @@ class LearnedDetector(DictionaryDetector):
         return learner, n_atoms
 
     def _attributes(
-        self, X: np.ndarray, Y: np.ndarray, model: Model, features: dict[str, Any], learner: Learner
+        self,
+        X: np.ndarray,
+        Y: np.ndarray,
+        model: Model,
+        features: dict[str, Any],
+        learner: Learner,
+        weights: np.ndarray | None = None,
     ) -> tuple[dict[str, Any], OneClassFit]:
         """Fitted attributes of a model as a sweep left it, and the SVM, fitted on codes made anew, that scores rows."""
         active = model.active.copy()
-        D, N = model.D[active], Y.shape[0]
-        svm, nu, multipliers = model.svm._replace(w=model.svm.w[active]), learner.nu, np.full(N, learner.nu)
+        D = model.D[active]
+        svm, nu = model.svm._replace(w=model.svm.w[active]), learner.nu
+        dual_coef = np.full(Y.shape[0], 1.0 / Y.shape[0]) if weights is None else weights / weights.sum()
         codes: Codes | None = None
         margins: np.ndarray | None = None
         if D.shape[0]:
-            group = ShardGroup([self._Shard(Y)])  # not the one of the sweeps: a callback may ask between two of them
+            # Not the group of the sweeps: a callback may ask between two of them.
+            group = ShardGroup([self._shard(Y, weights)])
             svm, nu = fit_last_svm(group, model, learner)
-            multipliers = group.shards[0].multipliers
             shard = group.shards[0]
+            dual_coef = shard.dual_coef(nu)
             codes, margins = self._last_codes(shard, D, learner), self._last_margins(shard, svm.w)
         attributes = {
             **features,
@@ -221,14 +262,14 @@ class LearnedDetector(DictionaryDetector):
             "components_": D,
             "coef_": svm.w,
             "nu_": nu,
-            "dual_coef_": multipliers / (nu * N),
+            "dual_coef_": dual_coef,
             "gap_": svm.gap,
             "n_iter_": model.n_iter,
             "history_": model.history.copy(),
             **self._own_attributes(model, active, features),
         }
         codes = codes or without_atoms(Y)
-        attributes.update(self._decision(X, Y, codes, margins, attributes, svm.rho - svm.tolerance))
+        attributes.update(self._decision(X, Y, codes, margins, attributes, svm.rho - svm.tolerance, weights))
         return attributes, svm
 
     def _decision(
@@ -239,6 +280,7 @@ class LearnedDetector(DictionaryDetector):
         margins: np.ndarray | None,
         attributes: dict[str, Any],
         offset: float,
+        weights: np.ndarray | None,
     ) -> dict[str, Any]:
         """Fitted attributes that scores and labels need: `offset` is the SVM's own, `margins` those of its rows."""
         (n, m), nu = attributes["components_"].shape, float(self.nu)
@@ -247,8 +289,9 @@ class LearnedDetector(DictionaryDetector):
             setattr(twin, name, value)
         codes = twin._with_outside(X, Y, codes)
         twin.score_ = self._score_by
-        twin.code_statistics_ = code_statistics(codes, n, m)
-        twin.train_scores_ = np.sort(twin._training_scores(X, codes, margins))
+        twin.code_statistics_ = code_statistics(codes, n, m, weights)
+        scores = twin._training_scores(X, codes, margins)
+        twin.train_scores_ = np.sort(scores) if weights is None else repeated(scores, weights)
         twin.svm_offset_ = offset if self._score_by == "margin" else quantile_offset(twin.train_scores_, nu)
         twin._apply_threshold(self._check_threshold(self.threshold, fitted=False))
         names = ("score_", "code_statistics_", "train_scores_", "svm_offset_", "threshold_", "offset_")

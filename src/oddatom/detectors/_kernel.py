@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from oddatom._threads import threads
 from oddatom.coding import Codes
+from oddatom.detectors._callbacks import with_callbacks
 from oddatom.detectors._elsewhere import KEPT_ROWS, combined_rows, linear_features
 from oddatom.detectors._fitting import LearnedDetector
 from oddatom.detectors._validation import check_rows
@@ -72,7 +73,26 @@ class KernelDetector(LearnedDetector):
         precomputed = self.kernel == "precomputed"
         return (max(1, round(X.shape[0] ** 0.5)) if precomputed else X.shape[1]), X.shape[0]
 
-    def _fit_features(self, X: np.ndarray, rng: np.random.RandomState) -> tuple[np.ndarray, dict[str, Any]]:
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn dictionary and plane from unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Or a Dask array or frame, the path of a Parquet file or a list of them, or a torch tensor; the square matrix
+            of the rows' kernel where precomputed.
+        y : ignored, but shown to callbacks (a `ScoringMonitor` needs labels)
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_anew(X, y)
+
+    def _fit_features(
+        self, X: np.ndarray, rng: np.random.RandomState, weights: np.ndarray | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         scaling, Y = Scaling(None, None, 1.0), X
         if self.kernel == "precomputed":
             self._check_gram(X)

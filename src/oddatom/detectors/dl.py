@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import copy
+import warnings
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import InvalidParameterError, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom._threads import threads
+from oddatom.detectors._callbacks import with_callbacks
 from oddatom.detectors._fitting import LearnedDetector
-from oddatom.detectors._validation import check_rows
+from oddatom.detectors._partial import KEEP, Memory, batch
+from oddatom.detectors._validation import check_parameters, check_rows, old_model_on_error
 from oddatom.learning.dl import ATOM_SOLVERS, DL
 from oddatom.learning.penalties import make_penalty
 from oddatom.learning.trimming import trim_batch
+from oddatom.model_io.schema import fitted
 from oddatom.shards import LocalShard, ShardGroup
+
+
+def _learns_on(detector: Any) -> bool:
+    """Whether a detector has `partial_fit`; a kernel's atoms are made of the training rows."""
+    if hasattr(detector, "kernel"):
+        raise AttributeError(
+            f"{type(detector).__name__} has no partial_fit: its atoms are made of the training rows. Fit it anew, or "
+            "use DLOCSVM."
+        )
+    return True
 
 
 class DLOCSVM(LearnedDetector):
@@ -101,8 +117,8 @@ class DLOCSVM(LearnedDetector):
     nu_ : float
         The nu of `coef_`: `nu`, or larger where the exact SVM has no margin at `nu` (a warning says so).
     dual_coef_ : ndarray of shape (n_samples,)
-        Multipliers of the last SVM, between 0 and 1/(nu_ n_samples), summing to 1. It and the next two by row are None
-        where more than 2²⁰ rows are not in memory.
+        Multipliers of the last SVM, between 0 and 1/(`nu_` n_samples), summing to 1. It and the next two by row are
+        None where more than 2²⁰ rows are not in memory.
     gap_ : float
         Duality gap of the last SVM, in units of the codes' mean square.
     dictionary_, active_atoms_ : ndarray of shape (n_atoms, n_features) and (n_atoms,)
@@ -121,6 +137,8 @@ class DLOCSVM(LearnedDetector):
         Non-zeros used.
     n_iter_ : int
         Sweeps done.
+    memory_ : Memory
+        After `partial_fit`: the rows that the next batch is joined to, at most 20,000.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -133,6 +151,9 @@ class DLOCSVM(LearnedDetector):
     >>> model.predict(X[:3]).tolist()
     [1, 1, 1]
     """
+
+    dictionary_: np.ndarray
+    memory_: Memory
 
     _parameter_constraints: ClassVar[dict] = {
         **LearnedDetector._parameter_constraints,
@@ -187,6 +208,79 @@ class DLOCSVM(LearnedDetector):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn dictionary and plane from unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Or a Dask array or frame, the path of a Parquet file or a list of them, or a torch tensor.
+        y : ignored, but shown to callbacks (a `ScoringMonitor` needs labels)
+        sample_weight : array-like of shape (n_samples,), optional
+            How often a row counts, at least 0: a row of weight 3 is as good as three that are the same, in scaling,
+            dictionary, SVM, statistics and threshold. Rows of weight 0 are left out, of attributes by row too. For rows
+            in memory, without `calibration`.
+
+        Returns
+        -------
+        self
+        """
+        self._fit_anew(X, y, sample_weight)
+        self.__dict__.pop("memory_", None)
+        return self
+
+    @available_if(_learns_on)
+    def partial_fit(self, X: Any, y: Any = None, *, keep: float = KEEP) -> Self:
+        """Learn from a further batch of rows, and forget some of the earlier ones.
+
+        The first batch of an unfitted model gives what `fit` gives, bit for bit. With a later one the model is fitted
+        anew to the rows that are still remembered and to X, beginning with the old `dictionary_`, trimmed atoms
+        included, where `fit` takes `init`. A row that came a batches ago is still there with probability keepᵃ; at
+        most 20,000 rows are remembered, beyond which old and new rows are thinned alike. Scaling, SVM, statistics and
+        threshold are those of the rows learned from, and attributes by row have an entry for each of them. The models
+        of `calibration` begin as `fit` does: no held-out row has shaped them.
+
+        Other parameters than before are those of the coming fit; `init` and `n_init` are of the first batch alone, and
+        `n_atoms` must stay. `fit` begins anew and remembers no rows: X after it is learned from alone, with a warning.
+        Pickled and saved models remember their rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            In memory, with device="cpu".
+        y : ignored, but shown to callbacks with the first batch
+        keep : float, default=0.9
+            Share of the earlier rows that stay, in [0, 1]: batches of n rows make n/(1 − keep) in the long run. 0
+            learns from X alone, beginning with the old dictionary; 1 forgets nothing before there are 20,000.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self, self._advice)
+        self._check_threshold(self.threshold, fitted=False)
+        with old_model_on_error(self), threads(self.n_jobs), batch(self, X, keep) as rows:
+            self._check_folds(rows.shape[0])
+            twin = copy.copy(self)
+            if hasattr(self, "dictionary_"):
+                twin.init, twin.n_atoms, y = self.dictionary_, self._same_n_atoms(), None
+            svm = with_callbacks(LearnedDetector._fit)(twin, rows, y)
+            self.__dict__.update(fitted(twin))
+            self._calibrate(rows)
+        for finding, category in self._findings(svm, self.components_.shape[0]):
+            warnings.warn(finding, category, stacklevel=2)
+        return self
+
+    def _same_n_atoms(self) -> int:
+        n_atoms = self.dictionary_.shape[0]
+        if self.n_atoms not in (None, n_atoms):
+            raise InvalidParameterError(
+                f"The 'n_atoms' parameter of {type(self).__name__} must be None or {n_atoms}, as before, in a later "
+                f"partial_fit. Got {self.n_atoms!r} instead; fit anew for another number of atoms."
+            )
+        return n_atoms
 
     def _make_learner(self, **common: Any) -> DL:
         return DL(atom_solver=self.atom_solver, **common)

@@ -13,15 +13,20 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom._threads import threads
+from oddatom.detectors._documented import DocumentedMixin
 from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
+from oddatom.detectors._weights import check_weights
 from oddatom.exceptions import DegenerateMarginWarning, SolverWarning
 from oddatom.learning.interior_point import Block
 from oddatom.learning.one_class import GAP_TOL, fit_one_class
+from oddatom.learning.weighted_one_class import fit_weighted
 from oddatom.model_io.mixin import SaveMixin
-from oddatom.shards import OneClassShard, ShardGroup
+from oddatom.shards import OneClassShard, ShardGroup, WeightedOneClassShard
+
+CHUNK_ROWS = 65_536  # scored at a time
 
 
-class LinearOneClassSVM(SaveMixin, OutlierMixin, BaseEstimator):
+class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
     r"""Linear one-class SVM, solved to optimality in time linear in the rows.
 
     .. math::
@@ -45,7 +50,7 @@ class LinearOneClassSVM(SaveMixin, OutlierMixin, BaseEstimator):
         `decision_function = score_samples - offset_`: rho, less a rounding margin of 1e-6 in units of
         ‖w‖ × RMS row norm, so that rows on the margin count as inliers.
     dual_coef_ : ndarray of shape (n_samples,)
-        Multipliers, between 0 and 1/(nu n_samples), summing to 1.
+        Multipliers, between 0 and 1/(nu n_samples), summing to 1; with weights, between 0 and their share of that.
     gap_ : float
         Duality gap, rows in units of their root mean square norm; at most 1e-8.
     kkt_residual_ : float
@@ -72,13 +77,15 @@ class LinearOneClassSVM(SaveMixin, OutlierMixin, BaseEstimator):
         self.nu = nu
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> LinearOneClassSVM:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearOneClassSVM:
         """Find the plane.
 
         Parameters
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            How often a row counts, at least 0; rows of weight 0 have no entry in `dual_coef_`.
 
         Returns
         -------
@@ -87,18 +94,23 @@ class LinearOneClassSVM(SaveMixin, OutlierMixin, BaseEstimator):
         check_parameters(self, {"nu": "It is the share of rows allowed outside the margin; 0.1 is a usual choice."})
         with old_model_on_error(self), threads(self.n_jobs):
             X = check_rows(self, X, reset=True, accept_sparse=True)
-            N, n = X.shape
+            X, weights = check_weights(self, sample_weight, X)
+            n = X.shape[1]
             top = float(abs(X).max())
             unit = float(np.ldexp(1.0, np.frexp(top)[1] - 1))  # a power of two: dividing by it is exact
-            shard = OneClassShard(_block(X / unit))
-            fit = fit_one_class(ShardGroup([shard]), n, float(self.nu))
+            rows = _block(X / unit)
+            shard = OneClassShard(rows) if weights is None else WeightedOneClassShard(rows, weights)
+            solve = fit_one_class if weights is None else fit_weighted
+            fit = solve(ShardGroup([shard]), n, float(self.nu))
             with np.errstate(over="ignore"):
                 offset = float((fit.rho - fit.tolerance) * np.float64(unit) * unit)
             if not np.isfinite(offset):
                 raise ValueError(f"X is too large: its margin overflows (largest entry {top:.3g}). Divide it first.")
+            if unit * unit < np.finfo(np.float64).tiny:
+                raise ValueError(f"X is too small: its margin vanishes (largest entry {top:.3g}). Multiply it first.")
             self.coef_ = fit.w[None, :] * unit
             self.offset_ = offset
-            self.dual_coef_ = shard.multipliers / (self.nu * N)
+            self.dual_coef_ = shard.dual_coef(float(self.nu))
             self.gap_ = fit.gap
             self.kkt_residual_ = fit.residual
             self.n_iter_ = fit.n_steps
@@ -120,17 +132,20 @@ class LinearOneClassSVM(SaveMixin, OutlierMixin, BaseEstimator):
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Return w·x for each row: the higher, the more normal."""
+        """Return w·x for each row: the higher, the more normal. One beyond every float is the largest there is."""
         check_is_fitted(self)
         X = check_rows(self, X, reset=False, accept_sparse=True)
         with threads(self.n_jobs):
-            rows = OneClassShard(_block(X))
-            rows.svm_margins(self.coef_[0])
-        return rows.margins
+            margins = _margins(X, self.coef_[0])
+            beyond = np.flatnonzero(~np.isfinite(margins))
+            if beyond.size:
+                margins[beyond] = _large_margins(X[beyond], self.coef_[0])
+        return margins
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return `score_samples(X) - offset_`: negative for anomalies."""
-        return self.score_samples(X) - self.offset_
+        with np.errstate(over="ignore"):  # of scores at the end of what numbers there are
+            return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> np.ndarray:
         """Return +1 for inliers (rows on the margin included) and −1 for anomalies."""
@@ -140,6 +155,29 @@ class LinearOneClassSVM(SaveMixin, OutlierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _margins(X: Any, w: np.ndarray) -> np.ndarray:
+    """Return w·x for every row, chunk by chunk."""
+    margins = np.empty(X.shape[0])
+    for start in range(0, X.shape[0], CHUNK_ROWS):
+        rows = OneClassShard(_block(X[start : start + CHUNK_ROWS]))
+        rows.svm_margins(w)
+        margins[start : start + CHUNK_ROWS] = rows.margins
+    return margins
+
+
+def _large_margins(X: Any, w: np.ndarray) -> np.ndarray:
+    """Return w·x of rows whose terms or sum overflow: in units of powers of two, and then no more than the largest."""
+    if scipy.sparse.issparse(X):
+        places = np.unique(X.indices)  # no more columns than they have entries
+        X, w = X[:, places].toarray(), w[places]
+    exponents, plane = np.frexp(np.abs(X).max(axis=1))[1], np.frexp(np.abs(w).max())[1]
+    Z = np.ldexp(X, -exponents[:, None])
+    with np.errstate(over="ignore"):
+        margins = np.ldexp(_margins(Z, np.ldexp(w, -plane)), exponents + plane)
+    most = np.finfo(np.float64).max
+    return np.clip(margins, -most, most)
 
 
 def _block(X: Any) -> Block:

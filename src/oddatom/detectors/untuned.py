@@ -13,7 +13,9 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom._threads import threads
-from oddatom.decisions import CrossConformal, ThresholdMixin, quantile_offset
+from oddatom.decisions import CrossConformal, Threshold, ThresholdMixin, quantile_offset
+from oddatom.detectors._documented import DocumentedMixin
+from oddatom.detectors._partial import KEEP, Memory, batch
 from oddatom.detectors._routing import opened, score_elsewhere
 from oddatom.detectors._score_parameter import ScoreParameterMixin
 from oddatom.detectors._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
@@ -24,14 +26,14 @@ from oddatom.ensemble.parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
 from oddatom.explain import as_frame_like
 from oddatom.model_io.mixin import SaveMixin
-from oddatom.sources import passes
+from oddatom.sources import Source, passes
 
 SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
 CHUNK_ROWS = 16_384
 EXPLAIN_NUMBERS = 2**20  # in a chunk of rows that is explained: shares take a dozen arrays of its size
 
 
-class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMixin, BaseEstimator):
+class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMixin, BaseEstimator):
     r"""Anomaly detection that needs neither labels nor tuning: a trimmed ensemble of dictionaries.
 
     Columns are scaled robustly, y = asinh(4z)/4 with z = (x − median) / (q95 − q5). Each member codes a row by one
@@ -103,6 +105,8 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMix
         Scores of the training rows, sorted.
     conformal_ : CrossConformal
         Held-out scores of at most 20,000 training rows.
+    memory_ : Memory
+        After `partial_fit`: the rows that the next batch is joined to, at most 20,000.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -117,6 +121,8 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMix
     >>> int((labels == -1).sum())
     28
     """
+
+    memory_: Memory
 
     _parameter_constraints: ClassVar[dict] = {
         "score": [StrOptions(set(SCORES))],
@@ -184,36 +190,75 @@ class OddAtomDetector(ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMix
         -------
         self
         """
+        threshold = self._check()
+        with old_model_on_error(self), threads(self.n_jobs):
+            self.__dict__.pop("memory_", None)
+            with opened(self, X) as source:
+                self._learn(check_rows(self, X, reset=True) if source is None else None, source)
+            self._cut(threshold)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, *, keep: float = KEEP) -> Self:
+        """Learn from a further batch of rows, and forget some of the earlier ones.
+
+        The first batch of an unfitted model gives what `fit` gives, bit for bit. With a later one the model is that of
+        `fit` on the rows that are still remembered and X together. A row that came a batches ago is still there with
+        probability keepᵃ; at most 20,000 rows are remembered, beyond which old and new rows are thinned alike. The
+        order of rows in a batch does not matter. Members begin anew: a group that began with old ones would have seen,
+        through them, rows of the fold that it is to hold out, which p-values do not allow.
+
+        Other parameters than before are those of the coming fit. `fit` begins anew and remembers no rows: X after it is
+        learned from alone, with a warning. Pickled and saved models remember their rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            In memory, with device="cpu".
+        y : ignored
+        keep : float, default=0.9
+            Share of the earlier rows that stay, in [0, 1]: batches of n rows make n/(1 − keep) in the long run.
+
+        Returns
+        -------
+        self
+        """
+        threshold = self._check()
+        with old_model_on_error(self), threads(self.n_jobs), batch(self, X, keep) as rows:
+            self._learn(rows, None)
+            self._cut(threshold)
+        return self
+
+    def _check(self) -> Threshold:
         check_parameters(self, self._advice)
         self._check_trim()
-        threshold = self._check_threshold(self.threshold, fitted=False)
-        with old_model_on_error(self), threads(self.n_jobs):
-            with opened(self, X) as source:
-                if source is None:
-                    X = np.ascontiguousarray(check_rows(self, X, reset=True))
-                rng = check_random_state(self.random_state)
-                seed = rng.randint(2**31 - 1)
-                if source is None:
-                    sample = X[draw_order(X, seed)[:SAMPLE_ROWS]]
-                else:
-                    passes.check_extent(source)
-                    sample = draw_rows(source, seed, SAMPLE_ROWS)
-                sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
-                self.ensemble_, parts = learn_ensemble(
-                    sample, self.trim, self.n_groups, sizes, float(self.agreement), float(self.nu), rng
-                )
-                self.score_ = self._score_by
-                self.conformal_ = CrossConformal(self._held_out(sample, parts))
-                if source is not None:
-                    self.train_scores_ = source.sorted_scores(self)
-                elif sample.shape[0] == X.shape[0]:
-                    self.train_scores_ = np.sort(self._score(self.ensemble_.z_scores(parts)))
-                else:
-                    self.train_scores_ = np.sort(self._block_scores(X))
-            margin = self.score_ == "margin"
-            self.svm_offset_ = self.ensemble_.rho if margin else quantile_offset(self.train_scores_, float(self.nu))
-            self._apply_threshold(threshold)
-        return self
+        return self._check_threshold(self.threshold, fitted=False)
+
+    def _learn(self, X: Any, source: Source | None) -> None:
+        """Learn the ensemble from a sample of the rows, of X or of a source, and score all of them."""
+        rng = check_random_state(self.random_state)
+        seed = rng.randint(2**31 - 1)
+        if source is None:
+            X = np.ascontiguousarray(X)
+            sample = X[draw_order(X, seed)[:SAMPLE_ROWS]]
+        else:
+            passes.check_extent(source)
+            sample = draw_rows(source, seed, SAMPLE_ROWS)
+        sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
+        agreement, nu = float(self.agreement), float(self.nu)
+        self.ensemble_, parts = learn_ensemble(sample, self.trim, self.n_groups, sizes, agreement, nu, rng)
+        self.score_ = self._score_by
+        self.conformal_ = CrossConformal(self._held_out(sample, parts))
+        if source is not None:
+            self.train_scores_ = source.sorted_scores(self)
+        elif sample.shape[0] == X.shape[0]:
+            self.train_scores_ = np.sort(self._score(self.ensemble_.z_scores(parts)))
+        else:
+            self.train_scores_ = np.sort(self._block_scores(X))
+
+    def _cut(self, threshold: Threshold) -> None:
+        by_svm = self.score_ == "margin"
+        self.svm_offset_ = self.ensemble_.rho if by_svm else quantile_offset(self.train_scores_, float(self.nu))
+        self._apply_threshold(threshold)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the score of each row: the higher, the more normal.

@@ -47,17 +47,42 @@ def row_keys(X: np.ndarray, seed: int) -> np.ndarray:
     return keys
 
 
+def draw_numbers(X: np.ndarray, seed: int) -> np.ndarray:
+    """Return a number in [0, 1) for every row, which its contents and the seed determine; copies draw one each.
+
+    Parameters
+    ----------
+    X : (N, m)
+        Finite rows, C-ordered.
+    seed : int
+
+    Returns
+    -------
+    numbers : (N,)
+    """
+    order, keys, _ = _apart(row_keys(X, seed))
+    numbers = np.empty(keys.size)
+    numbers[order] = (keys >> np.uint64(11)) * 2.0**-53
+    return numbers
+
+
 def _by_key(keys: np.ndarray) -> np.ndarray:
+    order, keys, copies = _apart(keys)
+    return order[np.argsort(keys, kind="stable")] if copies else order
+
+
+def _apart(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return the order of the keys, the keys in it, copies given others of their own, and whether there are any."""
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     again = np.empty(keys.size, bool)
     again[0], again[1:] = False, keys[1:] == keys[:-1]
     if not again.any():
-        return order
+        return order, keys, False
     place = np.arange(keys.size)
     first = np.maximum.accumulate(np.where(again, 0, place))
     _mix_copies(keys, (place - first).astype(np.uint64))
-    return order[np.argsort(keys, kind="stable")]
+    return order, keys, True
 
 
 @njit(cache=True, nogil=True)

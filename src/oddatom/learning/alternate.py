@@ -21,6 +21,7 @@ from oddatom.history import History
 from oddatom.learning.libsvm import fit_libsvm
 from oddatom.learning.one_class import OneClassFit, fit_one_class, is_flat, quantile_offset
 from oddatom.learning.penalties import Penalty
+from oddatom.learning.weighted_one_class import fit_weighted, weighted_quantile_offset
 from oddatom.shards.base import ShardGroup
 from oddatom.shards.meter import Meter
 
@@ -63,6 +64,7 @@ class Learner(ABC):
     tol: float = 0.0
     svm_solver: str = "exact"
     track_atoms: bool = False
+    weighted: bool = False  # whether the rows have weights, which the exact SVM alone takes
     coding: str = "omp"  # which of oddatom.coding.CODINGS makes the sparse codes
 
     @abstractmethod
@@ -150,7 +152,8 @@ def fit_last_svm(group: ShardGroup[Any], model: Model, learner: Learner) -> tupl
             nu = min(1.0, 1.5 * nu)
             svm = _solve_svm(group, n, replace(learner, nu=nu))
         if nu > learner.nu and not svm.degenerate:
-            svm = svm._replace(rho=quantile_offset(group, svm.w, learner.nu))
+            offset = weighted_quantile_offset if learner.weighted else quantile_offset
+            svm = svm._replace(rho=offset(group, svm.w, learner.nu))
         return svm._replace(flat=is_flat(group, svm)), nu
     except WorkerLostError as error:
         error.model = model
@@ -175,7 +178,8 @@ def check_overflow(square: float, learner: Learner) -> None:
 
 
 def _solve_svm(group: ShardGroup[Any], n: int, learner: Learner, w0: np.ndarray | None = None) -> OneClassFit:
-    return SVM_SOLVERS[learner.svm_solver](group, n, learner.nu, w0=w0)
+    solver = fit_weighted if learner.weighted else SVM_SOLVERS[learner.svm_solver]
+    return solver(group, n, learner.nu, w0=w0)
 
 
 def _record(group: ShardGroup[Any], model: Model, learner: Learner, started: float, before: Meter) -> None:

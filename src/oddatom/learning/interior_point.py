@@ -1,12 +1,12 @@
 """A primal-dual interior point for the one-class SVM's dual on a block of rows held in memory.
 
-    min  ½‖w‖²,   C w = b + Xᵀa,   Σ_j a_j = K,   0 ≤ a_j ≤ 1
+    min  ½‖w‖²,   C w = b + Xᵀa,   Σ_j a_j = K,   0 ≤ a_j ≤ u_j
 
-X is M×n, dense or CSR. `b` and `C − K` stand for rows outside the block whose a_j is fixed at one. The optimality
-conditions are f − rho = z_l − z_u with f = Xw, a z_l = 0 and (1 − a) z_u = 0. Newton's equations are
-eliminated to the n + 1 unknowns (w, rho):
+X is M×n, dense or CSR; u is the rows' weights, one unless they are given. `b` and `C − K` stand for rows outside the
+block whose a_j is fixed at u_j. The optimality conditions are f − rho = z_l − z_u with f = Xw, a z_l = 0 and
+(u − a) z_u = 0. Newton's equations are eliminated to the n + 1 unknowns (w, rho):
 
-    H = diag(C I, 0) + [X, −1]ᵀ Θ [X, −1],   Θ = 1 / (z_l/a + z_u/(1 − a)).
+    H = diag(C I, 0) + [X, −1]ᵀ Θ [X, −1],   Θ = 1 / (z_l/a + z_u/(u − a)).
 
 Mehrotra's predictor and corrector share one Cholesky factor of H.
 """
@@ -63,11 +63,15 @@ class InteriorPoint(NamedTuple):
     n_steps: int
 
 
-def interior_point(block: Block, b: np.ndarray, C: float, K: float, tol: float) -> InteriorPoint:
+def interior_point(
+    block: Block, b: np.ndarray, C: float, K: float, tol: float, u: np.ndarray | None = None
+) -> InteriorPoint:
     """Solve the block's problem to a duality gap of `tol`, or to ½‖w‖² ≤ tol (origin in the reduced hull)."""
     M = block.n_rows
-    if K >= M * (1.0 - 1e-13):  # every multiplier at its upper bound
-        a = np.full(M, min(1.0, K / M))
+    u = np.ones(M) if u is None else u
+    total = float(u.sum())
+    if total * (1.0 - 1e-13) <= K:  # every multiplier at its upper bound
+        a = u * min(1.0, K / total)
         w = np.empty(block.n)
         _plane(*block, a, b, C, w)
         f = np.empty(M)
@@ -75,7 +79,7 @@ def interior_point(block: Block, b: np.ndarray, C: float, K: float, tol: float) 
         return InteriorPoint(w, float(f.max()), a, 0.0, 0)
     for ridge in (1e-13, 1e-9):
         try:
-            w, rho, a, gap, steps = _solve(*block, b, C, K, tol, ridge)
+            w, rho, a, gap, steps = _solve(*block, u, b, C, K, tol, ridge)
         except np.linalg.LinAlgError:
             continue
         return InteriorPoint(w, rho, a, gap, steps)
@@ -183,18 +187,18 @@ def _newton(X, indptr, indices, data, n, L, scale, theta, r, base, K_minus_sum, 
 
 
 @njit(**_SUMS)
-def _longest_step(a, zl, zu, da, dzl, dzu):
-    """Largest step in [0, 1] that keeps a, 1 − a, z_l and z_u non-negative."""
+def _longest_step(u, a, zl, zu, da, dzl, dzu):
+    """Largest step in [0, 1] that keeps a, u − a, z_l and z_u non-negative."""
     worst = 1.0  # largest of −Δv/v, so that step = 1/worst
     for j in range(a.size):
-        worst = max(worst, max(-da[j] / a[j], da[j] / (1.0 - a[j])))
+        worst = max(worst, max(-da[j] / a[j], da[j] / (u[j] - a[j])))
         worst = max(worst, max(-dzl[j] / zl[j], -dzu[j] / zu[j]))
     return 1.0 / worst
 
 
 @njit(**_SUMS)
-def _start(f, k, a, zl, zu):
-    """a = K/M everywhere and well-centred multipliers; returns rho."""
+def _start(f, u, k, a, zl, zu):
+    """a = k u and well-centred multipliers; returns rho."""
     M = f.size
     mean = 0.0
     for j in range(M):
@@ -205,64 +209,64 @@ def _start(f, k, a, zl, zu):
         spread = max(spread, abs(f[j] - mean))
     m0 = max(0.1 * spread * k * (1.0 - k), 1e-12)
     for j in range(M):
-        a[j] = k
+        a[j] = k * u[j]
         zl[j] = m0 / k + max(f[j] - mean, 0.0)
         zu[j] = m0 / (1.0 - k) + max(mean - f[j], 0.0)
     return mean - m0 * (1.0 / k - 1.0 / (1.0 - k))
 
 
 @njit(**_SUMS)
-def _measures(a, zl, zu, f, rho):
-    """Return Σ a(f − rho)₊ + (1 − a)(rho − f)₊, Σ a, and the mean complementarity product."""
+def _measures(u, a, zl, zu, f, rho):
+    """Return Σ a(f − rho)₊ + (u − a)(rho − f)₊, Σ a, and the mean complementarity product."""
     slack = 0.0
     total = 0.0
     comp = 0.0
     for j in range(a.size):
         e = f[j] - rho
-        slack += a[j] * e if e > 0.0 else (a[j] - 1.0) * e
+        slack += a[j] * e if e > 0.0 else (a[j] - u[j]) * e
         total += a[j]
-        comp += a[j] * zl[j] + (1.0 - a[j]) * zu[j]
+        comp += a[j] * zl[j] + (u[j] - a[j]) * zu[j]
     return slack, total, comp / (2.0 * a.size)
 
 
 @njit(**_SUMS)
-def _mean_product(a, zl, zu, da, dzl, dzu, step):
+def _mean_product(u, a, zl, zu, da, dzl, dzu, step):
     """Mean complementarity product after a step."""
     t = 0.0
     for j in range(a.size):
         aj = a[j] + step * da[j]
-        t += aj * (zl[j] + step * dzl[j]) + (1.0 - aj) * (zu[j] + step * dzu[j])
+        t += aj * (zl[j] + step * dzl[j]) + (u[j] - aj) * (zu[j] + step * dzu[j])
     return t / (2.0 * a.size)
 
 
 @njit(**_SUMS)
-def _weights(a, zl, zu, f, rho, theta, r):
-    """Θ = 1 / (z_l/a + z_u/(1 − a)), r = rho − f."""
+def _weights(u, a, zl, zu, f, rho, theta, r):
+    """Θ = 1 / (z_l/a + z_u/(u − a)), r = rho − f."""
     for j in range(a.size):
-        b = 1.0 - a[j]
+        b = u[j] - a[j]
         theta[j] = a[j] * b / (zl[j] * b + zu[j] * a[j])
         r[j] = rho - f[j]
 
 
 @njit(**_SUMS)
-def _multiplier_steps(a, zl, zu, da, dzl, dzu):
-    """Turn the targets of a z_l and (1 − a) z_u, held in dzl and dzu, into steps Δz_l and Δz_u."""
+def _multiplier_steps(u, a, zl, zu, da, dzl, dzu):
+    """Turn the targets of a z_l and (u − a) z_u, held in dzl and dzu, into steps Δz_l and Δz_u."""
     for j in range(a.size):
         dzl[j] = (dzl[j] - zl[j] * da[j]) / a[j] - zl[j]
-        dzu[j] = (dzu[j] + zu[j] * da[j]) / (1.0 - a[j]) - zu[j]
+        dzu[j] = (dzu[j] + zu[j] * da[j]) / (u[j] - a[j]) - zu[j]
 
 
 @njit(**_SUMS)
-def _correct(a, da, dzl, dzu, target, r):
+def _correct(u, a, da, dzl, dzu, target, r):
     """Replace the predictor's Δz by the corrector's targets, and add those to the right-hand side r."""
     for j in range(a.size):
         dzl[j] = target - da[j] * dzl[j]
         dzu[j] = target + da[j] * dzu[j]
-        r[j] += dzl[j] / a[j] - dzu[j] / (1.0 - a[j])
+        r[j] += dzl[j] / a[j] - dzu[j] / (u[j] - a[j])
 
 
 @njit(**_OPTIONS)
-def _solve(X, indptr, indices, data, n, b, C, K, tol, ridge):
+def _solve(X, indptr, indices, data, n, u, b, C, K, tol, ridge):
     """Mehrotra's method; returns (w, rho, a, gap, steps) of the best iterate."""
     M = X.shape[0] if X.size > 0 else indptr.size - 1
     a, zl, zu = np.empty(M), np.empty(M), np.empty(M)
@@ -271,18 +275,19 @@ def _solve(X, indptr, indices, data, n, b, C, K, tol, ridge):
     H, rhs, d, scale = np.empty((n + 1, n + 1)), np.empty(n + 1), np.empty(n + 1), np.empty(n + 1)
     buf = np.empty((M, n + 1)) if X.size > 0 else np.empty((0, 0))
     wa, base, w = np.empty(n), np.empty(n), np.empty(n)
-    best_w, best_a, best_rho, best_gap = np.zeros(n), np.full(M, K / M), 0.0, np.inf
+    share = K / u.sum()
+    a[:] = share * u
+    best_w, best_a, best_rho, best_gap = np.zeros(n), a.copy(), 0.0, np.inf
 
-    a[:] = K / M
     _plane(X, indptr, indices, data, n, a, b, C, w)
     matvec(X, indptr, indices, data, n, w, f)
-    rho = _start(f, K / M, a, zl, zu)
+    rho = _start(f, u, share, a, zl, zu)
     step = 1.0
     for steps in range(MAX_STEPS + 1):
         if steps > 0:
             matvec(X, indptr, indices, data, n, w, f)
         _plane(X, indptr, indices, data, n, a, b, C, wa)
-        slack, total, mu = _measures(a, zl, zu, f, rho)
+        slack, total, mu = _measures(u, a, zl, zu, f, rho)
         apart, half = 0.0, 0.0
         for i in range(n):
             apart += (wa[i] - w[i]) ** 2
@@ -302,7 +307,7 @@ def _solve(X, indptr, indices, data, n, b, C, K, tol, ridge):
                 best_a[:] = a
             break
 
-        _weights(a, zl, zu, f, rho, theta, r)
+        _weights(u, a, zl, zu, f, rho, theta, r)
         _normal_matrix(X, indptr, indices, data, n, theta, C, buf, H)
         for i in range(n + 1):
             scale[i] = 1.0 / np.sqrt(max(H[i, i], 1e-300))
@@ -316,13 +321,13 @@ def _solve(X, indptr, indices, data, n, b, C, K, tol, ridge):
         for j in range(M):  # complementarity targets of the predictor
             dzl[j] = 0.0
             dzu[j] = 0.0
-        _multiplier_steps(a, zl, zu, da, dzl, dzu)
-        step = _longest_step(a, zl, zu, da, dzl, dzu)
-        target = mu * (_mean_product(a, zl, zu, da, dzl, dzu, step) / mu) ** 3
-        _correct(a, da, dzl, dzu, target, r)
+        _multiplier_steps(u, a, zl, zu, da, dzl, dzu)
+        step = _longest_step(u, a, zl, zu, da, dzl, dzu)
+        target = mu * (_mean_product(u, a, zl, zu, da, dzl, dzu, step) / mu) ** 3
+        _correct(u, a, da, dzl, dzu, target, r)
         _newton(X, indptr, indices, data, n, L, scale, theta, r, base, K - total, work, rhs, d, da)
-        _multiplier_steps(a, zl, zu, da, dzl, dzu)
-        step = 0.995 * _longest_step(a, zl, zu, da, dzl, dzu)
+        _multiplier_steps(u, a, zl, zu, da, dzl, dzu)
+        step = 0.995 * _longest_step(u, a, zl, zu, da, dzl, dzu)
         for j in range(M):
             a[j] += step * da[j]
             zl[j] += step * dzl[j]

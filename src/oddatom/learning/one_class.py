@@ -117,9 +117,9 @@ def _solve(
         block, fixed, K = _concatenate(pieces), np.sum(sums, axis=0), C - sum(counts)
         inner = interior_point(block, fixed, C, K, 1e-2 * tol)
         steps += inner.n_steps
-        a = _with_sum(inner.a, K)
+        a = with_sum(inner.a, K)
         group.scatter("svm_set_band", np.split(a, np.cumsum([p.n_rows for p in pieces])[:-1]))
-        start, w = w, _plane(block, a, fixed, C)
+        start, w = w, plane_of(block, a, fixed, C)
         group.map("svm_margins", w)
         rho = _kth(group, MARGIN, _rank(C, N))
         half = 0.5 * float(w @ w)
@@ -140,16 +140,18 @@ def _rank(C: float, N: int) -> int:
     return min(max(int(np.ceil(C)) - 1, 0), N - 1)
 
 
-def _with_sum(a: np.ndarray, K: float) -> np.ndarray:
-    """Shrink a towards 0, or 1 − a towards 0, until Σ a = K: both keep 0 ≤ a ≤ 1."""
-    a = np.clip(a, 0.0, 1.0)
+def with_sum(a: np.ndarray, K: float, u: Any = 1.0) -> np.ndarray:
+    """Shrink a towards 0, or u − a towards 0, until Σ a = K: both keep 0 ≤ a ≤ u."""
+    a = np.clip(a, 0.0, u)
     total = float(a.sum())
     if total >= K:
         return a * (K / total)
-    return np.minimum(a + (1.0 - a) * ((K - total) / (a.size - total)), 1.0)
+    room = u - a
+    return np.minimum(a + room * ((K - total) / max(float(room.sum()), 1e-300)), u)
 
 
-def _plane(block: Block, a: np.ndarray, fixed: np.ndarray, C: float) -> np.ndarray:
+def plane_of(block: Block, a: np.ndarray, fixed: np.ndarray, C: float) -> np.ndarray:
+    """Return w = (fixed + Xᵀa) / C."""
     out = np.empty(block.n)
     rmatvec(*block, a, out)
     return (out + fixed) / C

@@ -11,6 +11,7 @@ from oddatom.features.kernels import KERNELS, Kernel
 from oddatom.features.scaling import Scaling
 from oddatom.history import COLUMNS, ROUND_COLUMNS, History
 from oddatom.model_io.decision_rules import CONFORMAL, DECISION, check_decision
+from oddatom.model_io.memory_rules import MEMORY
 from oddatom.model_io.rules import (
     Rule,
     Sizes,
@@ -128,8 +129,12 @@ def _schema(*, pair: bool, kernel: bool) -> Schema:
         "fold_models_": _free,
         "fold_rows_": optional(each(places("*", below="rows", rising=True))),
     }
+    optional_ = {"feature_names_in_"}
+    if not pair and not kernel:
+        rules["memory_"] = MEMORY
+        optional_.add("memory_")
     by_row = BY_ROW | {"dictionary_coefficients_"} if kernel else BY_ROW
-    return Schema(rules, together=by_row, finish=_finish)
+    return Schema(rules, optional=frozenset(optional_), together=by_row, finish=_finish)
 
 
 def dictionary_schema(Class: type) -> Schema:

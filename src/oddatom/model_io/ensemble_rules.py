@@ -12,6 +12,7 @@ from oddatom.ensemble.model import SCORES, Ensemble
 from oddatom.ensemble.parts import MEMBER_PARTS, Packed
 from oddatom.features.asinh import AsinhScaling
 from oddatom.model_io.decision_rules import CONFORMAL, DECISION, check_decision
+from oddatom.model_io.memory_rules import MEMORY
 from oddatom.model_io.rules import Rule, Sizes, demand, integer, number, numbers, record, text
 from oddatom.model_io.schema import FEATURES, Schema
 
@@ -118,7 +119,9 @@ _SCHEMA = Schema(
         "score_": text(SCORES),
         **DECISION,
         "threshold_": _free,
+        "memory_": MEMORY,
     },
+    optional=frozenset({"feature_names_in_", "memory_"}),
     finish=_finish,
 )
 

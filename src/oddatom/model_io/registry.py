@@ -99,6 +99,7 @@ RECORDS: dict[str, Record] = {
     ),
     "Kernel": named_tuple("oddatom.features.kernels", "Kernel"),
     "KernelMap": named_tuple("oddatom.features.kernel_map", "KernelMap"),
+    "Memory": named_tuple("oddatom.detectors._partial", "Memory"),
     "Packed": named_tuple("oddatom.ensemble.parts", "Packed"),
     "Scaling": named_tuple("oddatom.features.scaling", "Scaling"),
     "Threshold": named_tuple("oddatom.decisions", "Threshold"),

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from oddatom.coding import Codes
+from oddatom.features.weighted import weighted_quantile
 
 _FLOOR = 1e-10  # a variance below this share of a row's mean square is rounding
 
@@ -31,7 +32,7 @@ class CodeStatistics(NamedTuple):
     noise: float
 
 
-def code_statistics(codes: Codes, n_atoms: int, n_columns: int) -> CodeStatistics:
+def code_statistics(codes: Codes, n_atoms: int, n_columns: int, weights: np.ndarray | None = None) -> CodeStatistics:
     """Return the statistics of codes; neither variance is below 1e-10 of the rows' mean square, so none is zero.
 
     Parameters
@@ -39,7 +40,11 @@ def code_statistics(codes: Codes, n_atoms: int, n_columns: int) -> CodeStatistic
     codes : Codes of N training rows
     n_atoms, n_columns : int
         n and m.
+    weights : (N,), optional
+        Of the rows: the statistics are those of rows that are repeated so often.
     """
+    if weights is not None:
+        return _weighted(codes, n_atoms, n_columns, weights)
     return statistics_of(*code_sums(codes, n_atoms), codes.sq_residual, codes.indices.shape[1], n_columns)
 
 
@@ -63,11 +68,23 @@ def statistics_of(
 
     With `overwrite` the residuals are put in another order, instead of a copy of them.
     """
-    N = sq_residual.size
-    floor = _FLOOR * max(float(squares.sum() + sq_residual.sum()) / N, np.finfo(np.float64).tiny / _FLOOR)
-    pooled = float(squares.sum()) / max(int(counts.sum()), 1)
-    variance = np.where(counts > 0, squares / np.maximum(counts, 1), pooled)
     noise = float(np.median(sq_residual, overwrite_input=overwrite)) / max(n_columns - s, 1)
+    return _made(counts, squares, float(sq_residual.sum()), noise, sq_residual.size)
+
+
+def _weighted(codes: Codes, n_atoms: int, n_columns: int, weights: np.ndarray) -> CodeStatistics:
+    used = codes.indices >= 0
+    atoms, by_slot = codes.indices[used], np.broadcast_to(weights[:, None], used.shape)[used]
+    counts = np.bincount(atoms, by_slot, n_atoms)
+    squares = np.bincount(atoms, by_slot * codes.values[used] ** 2, n_atoms)
+    noise = weighted_quantile(codes.sq_residual, weights, 0.5) / max(n_columns - codes.indices.shape[1], 1)
+    return _made(counts, squares, float(weights @ codes.sq_residual), noise, float(weights.sum()))
+
+
+def _made(counts: np.ndarray, squares: np.ndarray, left: float, noise: float, N: float) -> CodeStatistics:
+    floor = _FLOOR * max((float(squares.sum()) + left) / N, np.finfo(np.float64).tiny / _FLOOR)
+    pooled = float(squares.sum()) / max(float(counts.sum()), np.finfo(np.float64).tiny)
+    variance = np.where(counts > 0, squares / np.where(counts > 0, counts, 1), pooled)
     return CodeStatistics((counts + 0.5) / (N + 1.0), np.maximum(variance, floor), max(noise, floor))
 
 

@@ -4,5 +4,6 @@ from oddatom.shards.base import ShardGroup
 from oddatom.shards.local import LocalShard
 from oddatom.shards.one_class import OneClassShard
 from oddatom.shards.pairs import PairShard
+from oddatom.shards.weighted import WeightedOneClassShard, WeightedShard
 
-__all__ = ["LocalShard", "OneClassShard", "PairShard", "ShardGroup"]
+__all__ = ["LocalShard", "OneClassShard", "PairShard", "ShardGroup", "WeightedOneClassShard", "WeightedShard"]
