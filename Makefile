@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: demo test lint oldest package bench untuned clean
+.PHONY: demo test lint docs oldest package bench untuned clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/oddatom demo --output demo_output
@@ -16,6 +16,12 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The pages with their gallery, every warning an error: docs/_build/html/index.html
+docs: $(VENV)/.installed-docs
+	MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html $(SPHINX_ARGS)
+	@! grep -rlE '<(script|link|img)[^>]+="https?:' docs/_build/html --include='*.html' \
+	  || { echo "These pages load something from elsewhere; they must not need a network."; exit 1; }
 
 # scikit-learn's contract once more, on the oldest versions pyproject.toml allows.
 oldest: $(OLDEST)/.installed
@@ -46,6 +52,10 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.installed-demo
 
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@ $(VENV)/.installed-demo
+
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@
@@ -60,4 +70,4 @@ $(OLDEST)/.installed: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache docs/_build docs/auto_examples docs/generated

@@ -1,8 +1,9 @@
-"""What the README and the docstrings show is so: snippets, examples, the demo, a quick import."""
+"""What the README, the pages and the docstrings show is so: snippets, commands, links, the demo, a quick import."""
 
 import doctest
 import importlib.util
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import oddatom
 
 ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 
 def test_readme_snippets_run():
@@ -32,6 +34,47 @@ def test_readme_has_no_gaps():
     assert not re.search(r"[A-Z]+_RATIO|TODO|XXX|\{[A-Z0-9]+\}", text)
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (ROOT / link).exists(), link
+
+
+@pytest.mark.parametrize("page", ["index", "quickstart", "choosing", "reading_a_report", "mathematics"])
+@pytest.mark.filterwarnings("ignore::oddatom.DegenerateMarginWarning")
+def test_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pandas")
+    from oddatom.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```(python|sh)\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(), re.DOTALL)
+    assert blocks
+    names: dict = {}
+    for language, block in blocks:
+        if language == "python":
+            exec(block, names)
+            continue
+        for line in block.splitlines():
+            program, *words = shlex.split(line, comments=True)
+            assert program in ("oddatom", "pip")
+            if program == "oddatom":
+                assert main(words) == 0, capsys.readouterr().err
+    if page == "quickstart":
+        said = re.search(r"```\n(178 rows.*?)```", (ROOT / "docs" / "quickstart.md").read_text(), re.DOTALL)[1]
+        shown = capsys.readouterr()
+        for line in said.splitlines():
+            assert line.strip() == "…" or line in shown.out + shown.err, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_of_a_page_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        made = link.startswith("auto_examples/")  # by the gallery
+        assert made or (page.parent / link).exists(), link
+
+
+def test_every_page_and_every_public_name_is_in_the_documentation():
+    contents = "".join((ROOT / "docs" / name).read_text() for name in ("index.md", "background.md"))
+    listed = re.findall(r"```\{toctree\}\n(.*?)```", contents, re.DOTALL)
+    assert {page.stem for page in PAGES} - {"index"} <= set("".join(listed).split())
+    names = re.findall(r"^   ([\w.]+)$", (ROOT / "docs" / "api.rst").read_text(), re.MULTILINE)
+    assert set(oddatom.__all__) - {"__version__"} <= set(names)
 
 
 @pytest.mark.parametrize("name", ["OddAtomDetector", "DLOCSVM", "DPLOCSVM", "LinearOneClassSVM"])

@@ -86,7 +86,7 @@ class ClusterSource(Source):
         return list(X.to_delayed()), None
 
     def map(self, function: Callable[..., Any], *args: Any, pieces: Sequence[Any] | None = None) -> list[Any]:
-        """Return function(rows, *args) of every partition, in order; with `pieces` function(rows, piece, *args)."""
+        """Return `function(rows, *args)` of every partition, in order; with `pieces` `function(rows, piece, *args)`."""
         sent = pickle.dumps((function, tuple(for_workers(arg) for arg in args)))
         shared = self._client.submit(_given, sent, pure=False)  # goes to the scheduler once
         if pieces is None:

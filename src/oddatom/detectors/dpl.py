@@ -129,8 +129,8 @@ class DPLOCSVM(LearnedDetector):
     nu_ : float
         The nu of `coef_`: `nu`, or larger where the exact SVM has no margin at `nu` (a warning says so).
     dual_coef_ : ndarray of shape (n_samples,)
-        Multipliers of the last SVM, between 0 and 1/(nu_ n_samples), summing to 1. It and the next two by row are None
-        where more than 2²⁰ rows are not in memory.
+        Multipliers of the last SVM, between 0 and 1/(`nu_` n_samples), summing to 1. It and the next two by row are
+        None where more than 2²⁰ rows are not in memory.
     gap_ : float
         Duality gap of the last SVM, in units of the codes' mean square.
     dictionary_, analysis_dictionary_, active_atoms_ : ndarray of shape (n_atoms, n_features) twice and (n_atoms,)

@@ -41,7 +41,7 @@ class Source(ABC):
 
     @abstractmethod
     def map(self, function: Callable[..., Any], *args: Any, pieces: Sequence[Any] | None = None) -> list[Any]:
-        """Return function(rows, *args) of every block, in order; with `pieces` function(rows, piece, *args).
+        """Return `function(rows, *args)` of every block, in order; with `pieces` `function(rows, piece, *args)`.
 
         `rows` is a float64 array (block size × m), C-ordered, not to be written to. The function and what it is given
         can be pickled; the source may call it elsewhere, or for several blocks at once.
