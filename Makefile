@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
+TEST_JOBS ?= 2
 
 .PHONY: demo test lint docs oldest package bench untuned clean
 
@@ -10,7 +11,7 @@ demo: $(VENV)/.installed-demo
 	$(BIN)/oddatom demo --output demo_output
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

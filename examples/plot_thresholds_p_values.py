@@ -42,9 +42,9 @@ for threshold in ("auto", 0.05, 0.01, ("fdr", 0.1)):
 
 # %%
 # "auto" looks for a cut in the training scores and has to allow for anomalies among them; a share flags that many
-# training rows whether they are odd or not; a false discovery rate of 0.1 promises that a tenth of the rows reported,
-# in expectation, is normal. It reports few: with 250 training rows no p-value is below 1/251, and to tell 40
-# anomalies among 147 rows from chance takes smaller ones. More training rows help.
+# training rows whether they are odd or not; a false discovery rate of 0.1 promises that at most a tenth of the rows
+# reported, in expectation, is normal. It reports few: many malignant rows are no odder than some benign ones, and their
+# p-values are too large for that promise.
 #
 # p-values
 # --------

@@ -389,3 +389,19 @@ def test_callbacks_are_told_and_left():
         model.partial_fit(rows(seed=k))
         assert told == ["setup", "fit", "start 1", "iteration 1", "teardown"]
         assert not hasattr(model, "_callback_fit_ctx")
+
+
+@pytest.mark.filterwarnings("error")
+def test_fit_forgets_batches_even_where_its_warning_is_an_error():
+    rng = np.random.default_rng(0)
+    model = DLOCSVM(random_state=0).partial_fit(rng.uniform(1, 2, (40, 5)))
+    with pytest.raises(oddatom.DegenerateMarginWarning):
+        model.fit(rng.normal(size=(40, 6)))
+    assert model.n_features_in_ == 6
+    assert not hasattr(model, "memory_")
+
+
+def test_wide_rows_are_remembered_up_to_so_many_numbers(monkeypatch):
+    monkeypatch.setattr(_partial, "MEMORY_NUMBERS", 90)
+    model = OddAtomDetector(random_state=0).partial_fit(np.random.default_rng(0).normal(size=(50, 3)))
+    assert model.memory_.rows.shape == (30, 3)

@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
+import oddatom
 from oddatom import DLOCSVM, KDLOCSVM, LinearOneClassSVM
 
 X = load_wine().data
@@ -64,6 +65,29 @@ def test_weights_of_one_are_none_and_rows_of_weight_zero_are_not_there(kind):
     assert (some.coef_ == kind(**settings).fit(X[weights > 0]).coef_).all()
 
 
+@pytest.mark.parametrize("score", ["residual", "description_length"])
+@pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
+def test_weights_that_sum_to_one_do_not_change_scaling_and_statistics(score):
+    settings = {"scaling": "robust", "score": score, "coupling": 0.0}
+    one, plain = fitted(X, np.full(X.shape[0], 1 / X.shape[0]), **settings), fitted(X, **settings)
+    unit = X.shape[0] if score == "residual" else 1.0  # rows are in units of their weighted norm
+    np.testing.assert_allclose(one.score_samples(X), unit * plain.score_samples(X), rtol=1e-6)
+
+
+def test_a_model_fitted_with_weights_is_saved_and_read(tmp_path):
+    model = fitted(X, WEIGHTS)
+    model.save(tmp_path / "model")
+    again = oddatom.load(tmp_path / "model")
+    assert (again.score_samples(X) == model.score_samples(X)).all()
+    assert (again.train_scores_ == model.train_scores_).all()
+
+
+def test_callbacks_see_the_labels_of_the_rows_that_count():
+    monitor = pytest.importorskip("sklearn.callback").ScoringMonitor(scoring="balanced_accuracy")
+    labels, weights = np.where(np.arange(X.shape[0]) % 2, 1, -1), WEIGHTS * (np.arange(X.shape[0]) % 3 > 0)
+    DLOCSVM(**COMMON).set_callbacks(monitor).fit(X, labels, sample_weight=weights)
+
+
 def test_the_order_of_rows_does_not_matter():
     order = np.random.default_rng(1).permutation(X.shape[0])
     one, two = fitted(X, WEIGHTS), fitted(X[order], WEIGHTS[order])
@@ -84,6 +108,7 @@ def test_the_lagrangian_never_rises():
         (np.eye(1, X.shape[0])[0], "at least two rows"),
         (WEIGHTS[:5], "shape"),
         (np.full(X.shape[0], np.nan), "NaN"),
+        (WEIGHTS * 1e300, "between 1e-100 and 1e\\+100"),
     ],
 )
 @pytest.mark.parametrize("kind", [DLOCSVM, LinearOneClassSVM])

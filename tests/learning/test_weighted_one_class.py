@@ -54,6 +54,15 @@ def test_any_weights_by_a_convex_solver(size):
     np.testing.assert_allclose(model.offset_, rho.value, rtol=1e-4)
 
 
+@pytest.mark.parametrize("weights", [0.9 ** np.arange(400), 10.0 ** np.linspace(-6, 6, 400)], ids=["fading", "wide"])
+@pytest.mark.parametrize("nu", [0.05, 0.5])
+def test_weights_of_very_different_size(weights, nu):
+    X, _ = rows(400)
+    model = LinearOneClassSVM(nu=nu).fit(X, sample_weight=weights)
+    assert model.gap_ <= 1e-8
+    assert model.kkt_residual_ <= 1e-4
+
+
 def test_no_margin_is_seen():
     X, weights = rows(centre=0.0)
     shard = WeightedOneClassShard(Block.dense(X), weights)
@@ -80,6 +89,12 @@ def test_weighted_quantiles_are_those_of_repeated_numbers(q):
     assert weighted_quantile(values, weights, q) == pytest.approx(
         np.quantile(np.repeat(values, weights.astype(int)), q)
     )
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-3, 1.0])
+def test_quantiles_of_equal_weights_below_one_are_plain_ones(size):
+    values = rows(37, n=1)[0][:, 0]
+    assert weighted_quantile(values, np.full(37, size), 0.3) == pytest.approx(np.quantile(values, 0.3))
 
 
 def test_numbers_are_repeated_or_spread_by_weight():

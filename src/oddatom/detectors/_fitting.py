@@ -106,12 +106,13 @@ class LearnedDetector(DictionaryDetector):
                 svm = fit_source(self, source, X, y)
             else:
                 X = check_rows(self, X, reset=True)
-                X, weights = check_weights(self, sample_weight, X)
+                X, y, weights = check_weights(self, sample_weight, X, y)
                 if weights is not None:
                     self._check_weighted()
                 self._check_folds(X.shape[0])
                 svm = self._fit(X, y, weights)
                 self._calibrate(X)
+            self.__dict__.pop("memory_", None)  # of `partial_fit`
         for finding, category in self._findings(svm, self.components_.shape[0]):
             warnings.warn(finding, category, stacklevel=3 + DEPTH)
         return self
@@ -252,7 +253,7 @@ class LearnedDetector(DictionaryDetector):
             group = ShardGroup([self._shard(Y, weights)])
             svm, nu = fit_last_svm(group, model, learner)
             shard = group.shards[0]
-            dual_coef = shard.dual_coef(nu)
+            dual_coef = shard.multipliers / (nu * Y.shape[0]) if weights is None else shard.dual_coef(nu)
             codes, margins = self._last_codes(shard, D, learner), self._last_margins(shard, svm.w)
         attributes = {
             **features,

@@ -32,6 +32,7 @@ from oddatom.exceptions import OddAtomWarning
 from oddatom.sources import Source
 
 MEMORY_ROWS = 20_000
+MEMORY_NUMBERS = 2**24  # 128 MB, of wide rows
 KEEP = 0.9
 
 
@@ -114,12 +115,17 @@ def batch(detector: Any, X: Any, keep: Any) -> Iterator[np.ndarray]:
         yield X
         # Drawn only now, and from a copy: the fit is to draw what it draws without a memory.
         rng = check_random_state(copy.deepcopy(detector.random_state))
-        detector.memory_ = Memory.begun(X, int(rng.randint(2**31 - 1)), MEMORY_ROWS)
+        detector.memory_ = Memory.begun(X, int(rng.randint(2**31 - 1)), _most(X))
         return
     memory = memory.joined(X, keep)
     _check_enough(detector, X.shape[0], memory.clocks.size, keep)
     yield memory.rows
-    detector.memory_ = memory.bounded(MEMORY_ROWS)
+    detector.memory_ = memory.bounded(_most(X))
+
+
+def _most(X: np.ndarray) -> int:
+    """Return how many rows as wide as X are remembered."""
+    return max(2, min(MEMORY_ROWS, MEMORY_NUMBERS // X.shape[1]))
 
 
 def _clocks(X: np.ndarray, seed: int, n_batches: int) -> np.ndarray:

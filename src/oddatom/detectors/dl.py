@@ -107,7 +107,7 @@ class DLOCSVM(LearnedDetector):
     score_, threshold_ : str and Threshold
         The score of the last fit, and the threshold in force (see `set_threshold`).
     train_scores_ : ndarray of shape (n_samples,)
-        `score_samples` of the training rows, sorted.
+        `score_samples` of the training rows, sorted; each as often as its whole weight says.
     svm_offset_ : float
         Offset of threshold="svm".
     code_statistics_ : CodeStatistics
@@ -220,16 +220,17 @@ class DLOCSVM(LearnedDetector):
         y : ignored, but shown to callbacks (a `ScoringMonitor` needs labels)
         sample_weight : array-like of shape (n_samples,), optional
             How often a row counts, at least 0: a row of weight 3 is as good as three that are the same, in scaling,
-            dictionary, SVM, statistics and threshold. Rows of weight 0 are left out, of attributes by row too. For rows
-            in memory, without `calibration`.
+            dictionary, SVM, statistics and threshold; their sum is in the place of the number of rows. Only the rows
+            that init="data" begins with are drawn without them. Rows of weight 0 are left out, of attributes by row
+            too. Of weights that are not whole, or sum to more than 2²⁴, `train_scores_` holds as many scores as there
+            are rows, spread by weight: thresholds made of it hold to about one part in so many. For rows in memory,
+            without `calibration`.
 
         Returns
         -------
         self
         """
-        self._fit_anew(X, y, sample_weight)
-        self.__dict__.pop("memory_", None)
-        return self
+        return self._fit_anew(X, y, sample_weight)
 
     @available_if(_learns_on)
     def partial_fit(self, X: Any, y: Any = None, *, keep: float = KEEP) -> Self:
@@ -238,9 +239,11 @@ class DLOCSVM(LearnedDetector):
         The first batch of an unfitted model gives what `fit` gives, bit for bit. With a later one the model is fitted
         anew to the rows that are still remembered and to X, beginning with the old `dictionary_`, trimmed atoms
         included, where `fit` takes `init`. A row that came a batches ago is still there with probability keepᵃ; at
-        most 20,000 rows are remembered, beyond which old and new rows are thinned alike. Scaling, SVM, statistics and
-        threshold are those of the rows learned from, and attributes by row have an entry for each of them. The models
-        of `calibration` begin as `fit` does: no held-out row has shaped them.
+        most 20,000 rows are remembered, beyond which old and new rows are thinned alike: after a first batch of a
+        million rows, of which a fiftieth is remembered, a fiftieth of the next batch enters, and 1/keep times as much
+        of each one after it (`memory_.limit` is that share). Begin with a sample of so many rows. Scaling, SVM,
+        statistics and threshold are those of the rows learned from, and attributes by row have an entry for each of
+        them. The models of `calibration` begin as `fit` does: no held-out row has shaped them.
 
         Other parameters than before are those of the coming fit; `init` and `n_init` are of the first batch alone, and
         `n_atoms` must stay. `fit` begins anew and remembers no rows: X after it is learned from alone, with a warning.

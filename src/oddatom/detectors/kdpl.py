@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from oddatom.coding import Codes
 from oddatom.decisions import Threshold
+from oddatom.detectors._base import CHUNK_ROWS
 from oddatom.detectors._kernel import KernelDetector
 from oddatom.detectors._validation import check_rows
 from oddatom.detectors.dpl import DPLOCSVM
@@ -234,8 +235,10 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     def _linear_margin(self, X: np.ndarray) -> np.ndarray:
         margins = np.empty(X.shape[0])
         plane = self.kernel_map_.T @ self._plane  # over the landmarks
-        for rows, K in self.kernel_map_.blocks(self._kernel_rows(X)):
-            margins[rows] = linear_margin(K, Scaling(None, None, 1.0), plane)
+        for start in range(0, X.shape[0], CHUNK_ROWS):
+            chunk = slice(start, start + CHUNK_ROWS)
+            for rows, K in self.kernel_map_.blocks(self._kernel_rows(X[chunk])):
+                margins[chunk][rows] = linear_margin(K, Scaling(None, None, 1.0), plane)
         return margins
 
     def _last_margins(self, shard: Any, w: np.ndarray) -> np.ndarray | None:

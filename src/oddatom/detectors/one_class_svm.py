@@ -23,7 +23,7 @@ from oddatom.learning.weighted_one_class import fit_weighted
 from oddatom.model_io.mixin import SaveMixin
 from oddatom.shards import OneClassShard, ShardGroup, WeightedOneClassShard
 
-CHUNK_ROWS = 65_536  # scored at a time
+CHUNK_ROWS = 16_384  # scored at a time
 
 
 class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
@@ -94,14 +94,19 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
         check_parameters(self, {"nu": "It is the share of rows allowed outside the margin; 0.1 is a usual choice."})
         with old_model_on_error(self), threads(self.n_jobs):
             X = check_rows(self, X, reset=True, accept_sparse=True)
-            X, weights = check_weights(self, sample_weight, X)
+            X, _, weights = check_weights(self, sample_weight, X)
             n = X.shape[1]
             top = float(abs(X).max())
             unit = float(np.ldexp(1.0, np.frexp(top)[1] - 1))  # a power of two: dividing by it is exact
             rows = _block(X / unit)
-            shard = OneClassShard(rows) if weights is None else WeightedOneClassShard(rows, weights)
-            solve = fit_one_class if weights is None else fit_weighted
-            fit = solve(ShardGroup([shard]), n, float(self.nu))
+            if weights is None:
+                shard = OneClassShard(rows)
+                fit = fit_one_class(ShardGroup([shard]), n, float(self.nu))
+                dual_coef = shard.multipliers / (self.nu * rows.n_rows)
+            else:
+                weighted = WeightedOneClassShard(rows, weights)
+                fit = fit_weighted(ShardGroup([weighted]), n, float(self.nu))
+                dual_coef = weighted.dual_coef(float(self.nu))
             with np.errstate(over="ignore"):
                 offset = float((fit.rho - fit.tolerance) * np.float64(unit) * unit)
             if not np.isfinite(offset):
@@ -110,7 +115,7 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
                 raise ValueError(f"X is too small: its margin vanishes (largest entry {top:.3g}). Multiply it first.")
             self.coef_ = fit.w[None, :] * unit
             self.offset_ = offset
-            self.dual_coef_ = shard.dual_coef(float(self.nu))
+            self.dual_coef_ = dual_coef
             self.gap_ = fit.gap
             self.kkt_residual_ = fit.residual
             self.n_iter_ = fit.n_steps
@@ -125,7 +130,7 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
         elif fit.gap > GAP_TOL:
             warnings.warn(
                 f"LinearOneClassSVM ended with a duality gap of {fit.gap:.1e} instead of {GAP_TOL:.0e}. Look for "
-                "rows of extreme size; sklearn.preprocessing.RobustScaler(with_centering=False) tames them.",
+                "weights or rows of extreme size; sklearn.preprocessing.RobustScaler(with_centering=False) tames them.",
                 SolverWarning,
                 stacklevel=2,
             )

@@ -203,9 +203,10 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
 
         The first batch of an unfitted model gives what `fit` gives, bit for bit. With a later one the model is that of
         `fit` on the rows that are still remembered and X together. A row that came a batches ago is still there with
-        probability keepᵃ; at most 20,000 rows are remembered, beyond which old and new rows are thinned alike. The
-        order of rows in a batch does not matter. Members begin anew: a group that began with old ones would have seen,
-        through them, rows of the fold that it is to hold out, which p-values do not allow.
+        probability keepᵃ; at most 20,000 rows are remembered, beyond which old and new rows are thinned alike: of X
+        the share `memory_.limit` enters, which a first batch of a million rows makes a fiftieth. The order of rows in a
+        batch does not matter. Members begin anew: a group that began with old ones would have seen, through them, rows
+        of the fold that it is to hold out, which p-values do not allow.
 
         Other parameters than before are those of the coming fit. `fit` begins anew and remembers no rows: X after it is
         learned from alone, with a warning. Pickled and saved models remember their rows.

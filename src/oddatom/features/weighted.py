@@ -13,12 +13,14 @@ def weighted_quantile(values: np.ndarray, weights: np.ndarray, q: float) -> floa
     Parameters
     ----------
     values, weights : (N,)
-        Weights are positive; whole ones mean repeated numbers.
+        Weights are positive; whole ones mean repeated numbers. Where they are less than one on average they are
+        taken in units of that average.
     q : float
         In [0, 1].
     """
     order = np.argsort(values, kind="stable")
     ends = np.cumsum(weights[order])
+    ends *= max(1.0, values.size / ends[-1])
     place = max((ends[-1] - 1.0) * q, 0.0)
     low = np.floor(place)
     below, above = (_at(values, order, ends, k) for k in (low, low + 1.0))

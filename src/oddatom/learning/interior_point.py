@@ -217,26 +217,30 @@ def _start(f, u, k, a, zl, zu):
 
 @njit(**_SUMS)
 def _measures(u, a, zl, zu, f, rho):
-    """Return Σ a(f − rho)₊ + (u − a)(rho − f)₊, Σ a, and the mean complementarity product."""
+    """Return Σ a(f − rho)₊ + (u − a)(rho − f)₊, Σ a, and the mean complementarity product by weight."""
     slack = 0.0
+    weight = 0.0
     total = 0.0
     comp = 0.0
     for j in range(a.size):
         e = f[j] - rho
         slack += a[j] * e if e > 0.0 else (a[j] - u[j]) * e
         total += a[j]
+        weight += u[j]
         comp += a[j] * zl[j] + (u[j] - a[j]) * zu[j]
-    return slack, total, comp / (2.0 * a.size)
+    return slack, total, comp / (2.0 * weight)
 
 
 @njit(**_SUMS)
 def _mean_product(u, a, zl, zu, da, dzl, dzu, step):
-    """Mean complementarity product after a step."""
+    """Mean complementarity product, by weight, after a step."""
     t = 0.0
+    weight = 0.0
     for j in range(a.size):
+        weight += u[j]
         aj = a[j] + step * da[j]
         t += aj * (zl[j] + step * dzl[j]) + (u[j] - aj) * (zu[j] + step * dzu[j])
-    return t / (2.0 * a.size)
+    return t / (2.0 * weight)
 
 
 @njit(**_SUMS)
@@ -260,8 +264,8 @@ def _multiplier_steps(u, a, zl, zu, da, dzl, dzu):
 def _correct(u, a, da, dzl, dzu, target, r):
     """Replace the predictor's Δz by the corrector's targets, and add those to the right-hand side r."""
     for j in range(a.size):
-        dzl[j] = target - da[j] * dzl[j]
-        dzu[j] = target + da[j] * dzu[j]
+        dzl[j] = target * u[j] - da[j] * dzl[j]
+        dzu[j] = target * u[j] + da[j] * dzu[j]
         r[j] += dzl[j] / a[j] - dzu[j] / (u[j] - a[j])
 
 

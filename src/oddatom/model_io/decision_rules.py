@@ -11,7 +11,7 @@ CONFORMAL = record(lambda: CrossConformal, {"held_out": each(numbers("*", finite
 
 # Scores, and offsets with them, may be infinite where a square overflowed.
 DECISION: dict[str, Rule] = {
-    "train_scores_": numbers("rows", finite=False, rising=True),
+    "train_scores_": numbers("scores", finite=False, rising=True),
     "svm_offset_": number(finite=False),
     "offset_": number(finite=False),
 }
@@ -19,7 +19,7 @@ DECISION: dict[str, Rule] = {
 
 def check_decision(model: Any, path: str, sizes: Sizes) -> None:
     """Check the threshold in force, and that there are training scores to find another in."""
-    demand("rows" not in sizes or sizes["rows"] > 0, f"{path}train_scores_", "of one row at least", 0)
+    demand("scores" not in sizes or sizes["scores"] > 0, f"{path}train_scores_", "of one row at least", 0)
     value = model.threshold_
     demand(type(value) is Threshold, f"{path}threshold_", "a Threshold", value)
     number()(value.level, f"{path}threshold_.level", sizes)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from oddatom.model_io.rules import integer, number, numbers, record
+from typing import Any
+
+from oddatom.model_io.rules import Sizes, demand, integer, number, numbers, record
 
 
 def _memory() -> type:
@@ -11,13 +13,21 @@ def _memory() -> type:
     return Memory
 
 
-MEMORY = record(
+_MEMORY = record(
     _memory,
     {
         "rows": numbers("remembered", "features"),
         "clocks": numbers("remembered", least=0.0, most=1.0),
-        "limit": number(least=0.0, most=1.0),
+        "limit": number(above=0.0, most=1.0),
         "n_batches": integer(least=1),
         "seed": integer(),
     },
 )
+
+
+def MEMORY(value: Any, path: str, sizes: Sizes) -> None:
+    """Check the parts, and that no clock is beyond the limit."""
+    _MEMORY(value, path, sizes)
+    demand(
+        bool((value.clocks <= value.limit).all()), f"{path}.clocks", f"at most the limit, {value.limit}", value.clocks
+    )

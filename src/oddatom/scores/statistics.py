@@ -73,6 +73,7 @@ def statistics_of(
 
 
 def _weighted(codes: Codes, n_atoms: int, n_columns: int, weights: np.ndarray) -> CodeStatistics:
+    weights = weights * max(1.0, weights.size / float(weights.sum()))  # ½ is beside whole rows
     used = codes.indices >= 0
     atoms, by_slot = codes.indices[used], np.broadcast_to(weights[:, None], used.shape)[used]
     counts = np.bincount(atoms, by_slot, n_atoms)

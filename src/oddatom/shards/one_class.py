@@ -50,10 +50,6 @@ class OneClassShard:
         """Return the multipliers a = nu N lam of the rows."""
         return self.multipliers
 
-    def dual_coef(self, nu: float) -> np.ndarray:
-        """Return λ = a / (nu N) of rows that are all in this shard; they sum to one."""
-        return self.multipliers / (nu * self.multipliers.size)
-
     def svm_scale(self, scale: float) -> None:
         """Speak of rows divided by `scale` from now on."""
         self._scale = scale

@@ -32,7 +32,7 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
 
 
 def _draws(plan: Plan, data: DataSet) -> int:
-    """Return how many dictionaries; fewer for "quick", where the published program takes its time still fewer."""
+    """Return how many dictionaries: for "quick" four, or two of large sets."""
     return min(2 if data.n_rows > MANY_ROWS else 4, plan.dictionaries) if plan.quick else plan.dictionaries
 
 
