@@ -31,12 +31,11 @@ MAX_CHUNKS = 64
 
 
 class _State:
-    """How many callers hold BLAS at one thread, and whether this process is a forked child."""
+    """Who holds BLAS at one thread, and whether this process is a forked child."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.region = threading.Lock()
-        self.holders = 0
+        self.region: dict[str, int] = {}  # "taken" by which thread; a lock would not say whose it is
         self.inside: dict[int, int] = {}  # Python threads inside `threads`, and how deep
         self.limiter: Any = None
         self.forked = False
@@ -84,22 +83,23 @@ class Plan(NamedTuple):
         """Call kernel(*args, k, parallel); remember it when a parallel region takes far longer than it should."""
         # One parallel region at a time: numba's "workqueue" layer ends the process at two, and two share the cores
         # anyway. Whoever finds it taken goes on alone, with the same result.
-        region = _state.region
+        region, me = _state.region, threading.get_ident()
         wanted = getattr(_here, "n_threads", 1)
         n = min(wanted, numba.config.NUMBA_NUM_THREADS - len(_state.inside) + 1)  # one core for each of the others
-        if not self.parallel or n < 2 or not region.acquire(blocking=False):
-            kernel(*args, self.k, False)
-            return
         try:
+            if not self.parallel or n < 2 or region.setdefault("taken", me) != me:
+                kernel(*args, self.k, False)
+                return
             if n < wanted:
                 numba.set_num_threads(n)
             start = perf_counter_ns()
             kernel(*args, self.k, True)
             _notice(kernel, perf_counter_ns() - start, self.ns)
-        finally:
-            if n < wanted:
-                numba.set_num_threads(wanted)
-            region.release()
+        finally:  # after Ctrl-C too, whether it came before or after the region was taken
+            if region.get("taken") == me:
+                if n < wanted:
+                    numba.set_num_threads(wanted)
+                region.pop("taken", None)
 
 
 def split(n_rows: int, ns_per_row: float, rows_per_chunk: int = 1) -> Plan:
@@ -161,15 +161,16 @@ def threads(n_jobs: int | None) -> Iterator[None]:
     outer = getattr(_here, "n_threads", None)
     # One thread does not start numba's others; where they have been started, this is to keep them out.
     before = numba.get_num_threads() if n > 1 or getattr(numba_threads, "_is_initialized", False) else None
-    me = threading.get_ident()
-    with _state.lock:
-        if _state.holders == 0:
-            _release_openblas()
-            _state.limiter = _controller().limit(limits=1, user_api="blas")
-            _release_openblas()
-        _state.holders += 1
-        _state.inside[me] = _state.inside.get(me, 0) + 1
+    me, lock = threading.get_ident(), _state.lock
+    depth = _state.inside.get(me, 0)
     try:
+        with lock:
+            _state.inside[me] = depth + 1
+            if _state.limiter is None:
+                _state.limiter = _controller().limit(limits=None, user_api="blas")  # knows what to put back
+                _release_openblas()
+                _controller().limit(limits=1, user_api="blas")
+                _release_openblas()
         _here.n_threads = n
         if before is not None:
             numba.set_num_threads(n)
@@ -177,16 +178,27 @@ def threads(n_jobs: int | None) -> Iterator[None]:
     except SystemError as error:
         raise _raised(error) from None
     finally:
-        if before is not None:
-            numba.set_num_threads(before)
-        _here.n_threads = 1 if outer is None else outer
-        with _state.lock:
-            depth = _state.inside.pop(me, 1) - 1  # a child forked in the body knows of none
-            if depth:
-                _state.inside[me] = depth
-            _state.holders -= 1
-            if _state.holders == 0:
-                _release_openblas()
-                _state.limiter.restore_original_limits()
-                _release_openblas()
-                _state.limiter = None
+        try:
+            _leave(me, depth, lock, before, outer)
+        except BaseException:  # Ctrl-C in there
+            _leave(me, depth, lock, before, outer)
+            raise
+
+
+def _leave(me: int, depth: int, lock: Any, before: int | None, outer: int | None) -> None:
+    """Put back what it was like at this depth; a second time does nothing."""
+    if before is not None:
+        numba.set_num_threads(before)
+    _here.n_threads = 1 if outer is None else outer
+    if _state.lock is not lock:
+        return  # a child forked in the body knows of nobody inside
+    with lock:
+        if depth:
+            _state.inside[me] = depth
+        else:
+            _state.inside.pop(me, None)
+        if not _state.inside and _state.limiter is not None:
+            _release_openblas()
+            _state.limiter.restore_original_limits()
+            _release_openblas()
+            _state.limiter = None

@@ -139,15 +139,16 @@ def test_linear_margin_in_parallel(m, monkeypatch):
 
 @pytest.mark.filterwarnings("error")
 def test_linear_margin_of_huge_rows():
-    """A margin beyond the largest number is infinite with the right sign; one within is found, whatever its terms."""
+    """A margin beyond all numbers is the largest, with the right sign; one within is found, whatever its terms."""
+    largest = np.finfo(np.float64).max
     v = np.array([2.0, -1.0, 0.0])
     scaling = Scaling(np.array([0.0, 0.0, -1e308]), np.array([1e-3, 1e-3, 1.0]), 1e-2)
     huge = np.array([[1e308, 0, 0], [-1e308, 0, 0], [1e308, 1.5e308, 0], [0, 0, 1.7e308], [1e300, 2e300, 0], [0, 0, 0]])
-    assert_array_equal(linear_margin(huge, scaling, v), [np.inf, -np.inf, np.inf, 0, 0, 0])
+    assert_array_equal(linear_margin(huge, scaling, v), [largest, -largest, largest, 0, 0, 0])
     assert_allclose(linear_margin(huge[:3] * 1e-8, scaling, v), [2e305, -2e305, 5e304], rtol=1e-12)
     plain = Scaling(None, None, 1e-3)
-    assert_array_equal(linear_margin(huge[:2], plain, v), [np.inf, -np.inf])
+    assert_array_equal(linear_margin(huge[:2], plain, v), [largest, -largest])
     assert_array_equal(linear_margin(np.array([[1e307, 2e307, 0.0]]), plain, v), [0])
     assert_array_equal(linear_margin(huge, plain, np.zeros(3)), 0)
     far = Scaling(np.full(3, 1e308), np.ones(3), 1e-3)
-    assert_array_equal(linear_margin(np.zeros((1, 3)), far, -v), np.inf)
+    assert_array_equal(linear_margin(np.zeros((1, 3)), far, -v), largest)

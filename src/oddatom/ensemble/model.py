@@ -79,7 +79,8 @@ class Ensemble(NamedTuple):
         if name == "joined":
             return -join(Z, self.weights)
         if name == "margin":
-            return np.einsum("ij,j->i", typicality(Z), self.plane)
+            # Row by row: the order of the sum is that of the memory, and that of a few columns is not always the same.
+            return np.einsum("ij,j->i", np.ascontiguousarray(typicality(Z)), self.plane)
         return -Z[:, PARTS.index(name)]
 
 

@@ -27,7 +27,7 @@ def feature_shares(X: np.ndarray, ensemble: Ensemble, Z: np.ndarray, name: str) 
     name : str
         The score.
     """
-    by_part = _by_part(X, ensemble)
+    by_part = _by_part(np.ascontiguousarray(X), ensemble)  # sums are rounded by the order of the memory
     if name == "joined":
         lead = np.where(ensemble.weights > 0.0, np.log(np.maximum(ensemble.weights, 1e-300)) + Z, -np.inf)
         of_part = np.exp(lead - lead.max(axis=1, keepdims=True))

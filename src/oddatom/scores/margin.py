@@ -10,6 +10,8 @@ from oddatom.coding import Codes
 from oddatom.features.scaling import Scaling
 from oddatom.scores.statistics import CodeStatistics
 
+LARGEST = float(np.finfo(np.float64).max)
+
 
 def margin(codes: Codes, w: np.ndarray, statistics: CodeStatistics | None = None) -> np.ndarray:
     """Return w·x_j for every row j of codes; w runs over the atoms. The statistics are not used."""
@@ -48,14 +50,14 @@ def _linear_row(x, center, spread, scale, v):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _huge_row(x, center, spread, scale, v):
-    """The same for a row so large that a term overflows: in units of the largest number in it."""
+    """The same for a row so large that a term overflows: in units of the largest number in it, and finite."""
     size = 0.0
     for f in range(v.size):
         size = max(size, abs(x[f]), abs(center[f]))
     t = 0.0
     for f in range(v.size):
         t += ((x[f] / size - center[f] / size) / spread[f]) * v[f]
-    return t / scale * size
+    return min(max(t / scale * size, -LARGEST), LARGEST)
 
 
 @njit(cache=True, nogil=True)

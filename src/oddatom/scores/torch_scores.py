@@ -253,7 +253,9 @@ def linear_margin_rows(
     """Return v·y for every row x, scaled to y (or its coordinates): the margin w·Py of linear codes, v = Pᵀw."""
     coder = RowCoder(_rows(X, device), scaling, np.empty((0, v.size)), 0, kernel_map=kernel_map)
     plane = from_host(v, coder.source.device)
-    return coder.in_blocks(1, lambda rows, careful: [coder.margins(rows, plane, careful)])[0]
+    margins = coder.in_blocks(1, lambda rows, careful: [coder.margins(rows, plane, careful)])[0]
+    largest = torch.finfo(margins.dtype).max
+    return margins.clamp_(-largest, largest)
 
 
 def row_code_statistics(

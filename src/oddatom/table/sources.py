@@ -12,7 +12,7 @@ from oddatom.table._arrow import pa
 from oddatom.table.columns import DELIMITER, unique_names
 from oddatom.table.csv_text import csv_batches, find_layout, unzipped
 
-BROKEN = (pa.ArrowException, OSError, EOFError, zlib.error)
+BROKEN = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError)
 
 
 class Stream:
@@ -89,6 +89,7 @@ class ParquetTable:
         same = self.schema.names == self._given.names
         with _damage(self.label, "parquet"), pa.parquet.ParquetFile(self._path, pre_buffer=False) as file:
             for batch in file.iter_batches(batch_rows, columns=list(columns) if same else None):
+                batch.validate(full=True)
                 yield batch if same else pa.RecordBatch.from_arrays(batch.columns, names=self.schema.names)
 
 
@@ -114,6 +115,7 @@ class ArrowTable:
             reader = self._reader or self._open(source)
             each = (reader.get_batch(i) for i in range(reader.num_record_batches)) if self._is_file else reader
             for batch in each:
+                batch.validate(full=True)  # nothing else looks whether offsets and text are what they should be
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
 
     def _open(self, source: Any) -> Any:
@@ -138,4 +140,9 @@ def _damage(label: str, what: str) -> Iterator[None]:
         raise TableError(
             f"{label} cannot be read as {what}: it is cut off, damaged or something else ({said}). "
             "Get it once more, or pass its 'format'."
+        ) from None
+    except MemoryError:  # which a few damaged bytes can ask for
+        raise TableError(
+            f"{label} cannot be read as {what}: it asks for more memory than there is. If it is not that large, it is "
+            "damaged or something else: get it once more, or pass its 'format'."
         ) from None
