@@ -37,7 +37,7 @@ KINDS = {
     "LinearOneClassSVM": (LinearOneClassSVM, {"nu": 0.1}),
     "OddAtomDetector": (OddAtomDetector, {"random_state": 0}),
 }
-FIXED = 16 * 2**20  # what does not grow with the rows: matrices of atoms, chunks of threads, the allocator's reserve
+FIXED = 24 * 2**20  # what does not grow with the rows: matrices of atoms, chunks of threads, the allocator's reserve
 
 
 def fit_bound(kind: str, N: int, m: int) -> int:
