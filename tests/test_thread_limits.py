@@ -10,6 +10,7 @@ import numba
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
 from threadpoolctl import ThreadpoolController
 
 from oddatom import DLOCSVM
@@ -42,7 +43,10 @@ def test_numba_has_the_threads_asked_for_and_blas_one(n_jobs):
 
 @needs_two_cores
 @pytest.mark.parametrize("n_jobs", [2, None])
-def test_worker_processes_of_joblib_share_the_cores(n_jobs):
+def test_worker_processes_of_joblib_share_the_cores(n_jobs, monkeypatch):
+    get_reusable_executor().shutdown(wait=True)  # workers of an earlier test may have been told something else
+    for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):  # which joblib leaves as they are, and Dask sets
+        monkeypatch.delenv(f"{name}_NUM_THREADS", raising=False)
     answers = Parallel(n_jobs=CORES)(delayed(found)(n_jobs) for _ in range(2 * CORES))
     assert os.getpid() not in {process for *_, process in answers}
     assert [n for n, _, _ in answers] == [1] * (2 * CORES)
