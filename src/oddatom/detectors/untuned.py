@@ -207,7 +207,6 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         the share `memory_.limit` enters, which a first batch of a million rows makes a fiftieth. The order of rows in a
         batch does not matter. Members begin anew: a group that began with old ones would have seen, through them, rows
         of the fold that it is to hold out, which p-values do not allow.
-
         Other parameters than before are those of the coming fit. `fit` begins anew and remembers no rows: X after it is
         learned from alone, with a warning. Pickled and saved models remember their rows.
 

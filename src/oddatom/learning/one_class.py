@@ -63,12 +63,19 @@ def fit_one_class(
     scale = float(np.sqrt(sum_sq / N))
     group.map("svm_scale", scale)
     w, rho, gap, steps = _solve(group, n, N, C, w0 if w0 is None else w0 / scale, tol)
+    return as_fit(group, w, rho, gap, steps, scale, C, tol)
+
+
+def as_fit(
+    group: ShardGroup[Any], w: np.ndarray, rho: float, gap: float, steps: int, scale: float, C: float, tol: float
+) -> OneClassFit:
+    """Return a solution for rows divided by `scale` in their own units; w = 0 where it is no better than that."""
     half = 0.5 * float(w @ w)
     primal = half - rho + group.map_reduce("svm_slack", rho)[0] / C
     # A primal value below that of w = 0 proves a margin however small w is, unless all of it is rounding.
     degenerate = half <= tol and (primal > -0.1 * half or half < 1e-22)
     if degenerate:
-        w, rho, gap, primal = np.zeros(n), 0.0, half, 0.0
+        w, rho, gap, primal = np.zeros_like(w), 0.0, half, 0.0
         group.map("svm_margins", w)
     residual = max(group.map("svm_residual", rho))
     return OneClassFit(w * scale, rho * scale**2, gap, residual, primal * scale**2, degenerate, steps, scale)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from oddatom.learning.interior_point import interior_point
-from oddatom.learning.one_class import GAP_TOL, OneClassFit, plane_of, with_sum
+from oddatom.learning.one_class import GAP_TOL, OneClassFit, as_fit, plane_of, with_sum
 from oddatom.shards.base import ShardGroup
 
 BAND = 2048  # rows around the margin that are solved at first
@@ -31,14 +31,7 @@ def fit_weighted(
     scale = float(np.sqrt(sum_sq / W))
     group.map("svm_scale", scale)
     w, rho, gap, steps = _solve(group, n, W, nu * W, None if w0 is None else w0 / scale, tol)
-    half = 0.5 * float(w @ w)
-    primal = half - rho + group.map_reduce("svm_slack", rho)[0] / (nu * W)
-    degenerate = half <= tol and (primal > -0.1 * half or half < 1e-22)
-    if degenerate:
-        w, rho, gap, primal = np.zeros(n), 0.0, half, 0.0
-        group.map("svm_margins", w)
-    residual = max(group.map("svm_residual", rho))
-    return OneClassFit(w * scale, rho * scale**2, gap, residual, primal * scale**2, degenerate, steps, scale)
+    return as_fit(group, w, rho, gap, steps, scale, nu * W, tol)
 
 
 def weighted_quantile_offset(group: ShardGroup[Any], w: np.ndarray, nu: float) -> float:
