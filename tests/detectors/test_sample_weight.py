@@ -85,7 +85,8 @@ def test_a_model_fitted_with_weights_is_saved_and_read(tmp_path):
 def test_callbacks_see_the_labels_of_the_rows_that_count():
     monitor = pytest.importorskip("sklearn.callback").ScoringMonitor(scoring="balanced_accuracy")
     labels, weights = np.where(np.arange(X.shape[0]) % 2, 1, -1), WEIGHTS * (np.arange(X.shape[0]) % 3 > 0)
-    DLOCSVM(**COMMON).set_callbacks(monitor).fit(X, labels, sample_weight=weights)
+    model = DLOCSVM(**COMMON).set_callbacks(monitor).fit(X, labels, sample_weight=weights)
+    assert model.dual_coef_.size == (weights > 0).sum()
 
 
 def test_the_order_of_rows_does_not_matter():
@@ -96,7 +97,10 @@ def test_the_order_of_rows_does_not_matter():
 
 def test_the_lagrangian_never_rises():
     weights = np.random.default_rng(2).gamma(0.5, 1.0, X.shape[0]) + 1e-3
-    for sweep in fitted(X, weights, track="atoms", coupling=2.0).history_.lagrangian:
+    sweeps = fitted(X, weights, track="atoms", coupling=2.0).history_.lagrangian
+    assert len(sweeps) == COMMON["max_iter"]
+    for sweep in sweeps:
+        assert sweep.size > 1
         assert (np.diff(sweep) <= 1e-9 * np.abs(sweep[:-1])).all()
 
 

@@ -48,18 +48,7 @@ def row_keys(X: np.ndarray, seed: int) -> np.ndarray:
 
 
 def draw_numbers(X: np.ndarray, seed: int) -> np.ndarray:
-    """Return a number in [0, 1) for every row, which its contents and the seed determine; copies draw one each.
-
-    Parameters
-    ----------
-    X : (N, m)
-        Finite rows, C-ordered.
-    seed : int
-
-    Returns
-    -------
-    numbers : (N,)
-    """
+    """Return a number in [0, 1) for every row, for X and seed of `draw_order`; copies draw one each."""
     order, keys, _ = _apart(row_keys(X, seed))
     numbers = np.empty(keys.size)
     numbers[order] = (keys >> np.uint64(11)) * 2.0**-53
