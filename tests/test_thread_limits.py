@@ -9,8 +9,9 @@ import threading
 import numba
 import numpy as np
 import pytest
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.backend import context as loky_context
 from threadpoolctl import ThreadpoolController
 
 from oddatom import DLOCSVM
@@ -41,16 +42,44 @@ def test_numba_has_the_threads_asked_for_and_blas_one(n_jobs):
     assert numba.get_num_threads() == before
 
 
-@needs_two_cores
-@pytest.mark.parametrize("n_jobs", [2, None])
-def test_worker_processes_of_joblib_share_the_cores(n_jobs, monkeypatch):
-    get_reusable_executor().shutdown(wait=True)  # workers of an earlier test may have been told something else
+@pytest.fixture
+def fresh_workers(monkeypatch):
+    """Workers of joblib that start as asked, whatever earlier tests told it or its workers."""
     for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):  # which joblib leaves as they are, and Dask sets
         monkeypatch.delenv(f"{name}_NUM_THREADS", raising=False)
+
+    def start(method):
+        get_reusable_executor().shutdown(wait=True)
+        monkeypatch.setattr(loky_context, "_DEFAULT_START_METHOD", method)
+
+    yield start
+    get_reusable_executor().shutdown(wait=True)
+
+
+@needs_two_cores
+@pytest.mark.parametrize(
+    ("start_method", "n_jobs", "expected"),
+    [
+        ("loky", None, 1),
+        ("loky", 2, 1),  # joblib allows its worker one
+        ("spawn", None, 1),  # which importing SUOD makes joblib's way to start workers; these are told nothing
+        ("spawn", 2, 2),
+    ],
+)
+def test_worker_processes_of_joblib_share_the_cores(start_method, n_jobs, expected, fresh_workers):
+    fresh_workers(start_method)
     answers = Parallel(n_jobs=CORES)(delayed(found)(n_jobs) for _ in range(2 * CORES))
     assert os.getpid() not in {process for *_, process in answers}
-    assert [n for n, _, _ in answers] == [1] * (2 * CORES)
+    assert [n for n, _, _ in answers] == [expected] * (2 * CORES)
     assert all(blas and set(blas) == {1} for _, blas, _ in answers)
+
+
+@needs_two_cores
+def test_worker_processes_take_the_share_that_joblib_gives_them(fresh_workers):
+    fresh_workers("loky")
+    with parallel_config("loky", inner_max_num_threads=2):
+        answers = Parallel(n_jobs=2)(delayed(found)(None) for _ in range(2))
+    assert [n for n, _, _ in answers] == [2, 2]
 
 
 def tell(queue):

@@ -144,9 +144,12 @@ def _count(n_jobs: int | None) -> int:
     """How many threads `n_jobs` means here.
 
     joblib is asked only where it is left to choose: in a daemon, which the workers of Dask are, it knows but one.
+    Its own workers learn their share from the environment, but not when they are spawned, as SUOD has it.
     """
     if n_jobs is not None and n_jobs > 0:
         n = n_jobs
+    elif n_jobs is None and multiprocessing.parent_process() is not None and "NUMBA_NUM_THREADS" not in os.environ:
+        n = 1
     elif multiprocessing.current_process().daemon:
         n = 1 if n_jobs is None else cpu_count() + 1 + n_jobs
     else:
