@@ -4,7 +4,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ensembles import TABLES, duplicates, random_member, wide
 from oddatom import OddAtomDetector
-from oddatom.ensemble import codes as codes_module
 from oddatom.ensemble.codes import row_codes
 from oddatom.ensemble.parts import MEMBER_PARTS, pack
 
@@ -39,12 +38,17 @@ def test_each_choice_is_the_best():
             assert codes.gain[j, b] == pytest.approx(gains[i])
 
 
-def test_chunks_do_not_matter(monkeypatch):
-    X = TABLES["mixture"]()
+@pytest.mark.parametrize("table", MORE_TABLES)
+def test_the_code_of_a_row_is_its_own(table):
+    X = MORE_TABLES[table]()[:200]
     ensemble = OddAtomDetector(random_state=0).fit(X).ensemble_
-    whole = row_codes(X, ensemble)
-    monkeypatch.setattr(codes_module, "CHUNK_ROWS", 7)
-    pieces = row_codes(X, ensemble)
-    assert_array_equal(pieces.centroid, whole.centroid)
-    assert_array_equal(pieces.atom, whole.atom)
-    assert_allclose(pieces.gain, whole.gain, rtol=1e-12)
+    twice = ensemble.packed._replace(atoms=np.repeat(ensemble.packed.atoms, 2, axis=1))  # every atom ties with its twin
+    ensemble = ensemble._replace(packed=twice)
+    together = row_codes(X, ensemble)
+    assert (together.atom % 2 == 0).all()  # the first of two
+    alone = [row_codes(x[None], ensemble) for x in X]
+    turned = row_codes(np.asfortranarray(X[::-1]), ensemble)
+    for name in together._fields:
+        values = getattr(together, name)
+        assert_array_equal(np.vstack([getattr(one, name) for one in alone]), values)
+        assert_array_equal(getattr(turned, name)[::-1], values)

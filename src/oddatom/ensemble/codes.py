@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from oddatom.ensemble.model import Ensemble
-from oddatom.ensemble.parts import Packed
-
-CHUNK_ROWS = 16_384
+from oddatom.ensemble.parts import BLOCK, deviations, gains, scale_row
 
 
 class RowCodes(NamedTuple):
@@ -31,7 +30,7 @@ class RowCodes(NamedTuple):
 
 
 def row_codes(X: np.ndarray, ensemble: Ensemble) -> RowCodes:
-    """Return the codes of rows X (N×m), those that the scores of the rows are made of.
+    """Return the codes of rows X (N×m): those that the scores of the rows are made of, ties broken as there.
 
     Parameters
     ----------
@@ -40,25 +39,27 @@ def row_codes(X: np.ndarray, ensemble: Ensemble) -> RowCodes:
     ensemble : Ensemble
         `OddAtomDetector.ensemble_`.
     """
-    packed = ensemble.packed
-    shape = X.shape[0], packed.centroids.shape[0]
+    M, _, m = ensemble.packed.centroids.shape
+    shape = X.shape[0], M
     codes = RowCodes(np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape))
-    for start in range(0, X.shape[0], CHUNK_ROWS):
-        rows = slice(start, start + CHUNK_ROWS)
-        Y = ensemble.scaling.apply(X[rows])
-        for b in range(shape[1]):
-            codes.centroid[rows, b], codes.atom[rows, b], codes.gain[rows, b], _ = member_codes(Y, packed, b)
+    scratch = np.empty((3 * m + 3, BLOCK)), np.empty(BLOCK, np.int64)
+    _codes(np.ascontiguousarray(X, np.float64), ensemble.scaling, ensemble.packed, *scratch, codes)
     return codes
 
 
-def member_codes(Y: np.ndarray, packed: Packed, b: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return centroid, atom, gain, and y − c_k of scaled rows under member b.
-
-    They are those of the kernel that scores rows, but for ties, which rounding may break otherwise.
-    """
-    C, D = packed.centroids[b], packed.atoms[b]
-    nearest = (packed.half_norms[b] - Y @ C.T).argmin(axis=1)
-    W = Y - C[nearest]
-    G = W @ D.T
-    chosen = np.abs(G).argmax(axis=1)
-    return nearest, chosen, np.take_along_axis(G, chosen[:, None], axis=1)[:, 0], W
+@njit(cache=True, nogil=True)
+def _codes(X, scaling, packed, scratch, chosen, codes):
+    unit, center, spread = scaling
+    v = unit.size
+    Y, W, S = scratch[:v], scratch[v : 2 * v], scratch[2 * v : 3 * v]
+    acc, best, gain = scratch[3 * v], scratch[3 * v + 1], scratch[3 * v + 2]
+    for start in range(0, X.shape[0], BLOCK):
+        size = min(BLOCK, X.shape[0] - start)
+        for j in range(BLOCK):
+            scale_row(X, start + min(j, size - 1), unit, center, spread, Y, S, j)
+        for b in range(packed.centroids.shape[0]):
+            deviations(Y, packed.centroids[b], packed.half_norms[b], W, acc, best, chosen)
+            codes.centroid[start : start + size, b] = chosen[:size]
+            gains(W, packed.atoms[b], acc, best, chosen, gain)
+            codes.atom[start : start + size, b] = chosen[:size]
+            codes.gain[start : start + size, b] = gain[:size]

@@ -13,7 +13,7 @@ from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.members import Member
 from oddatom.features.asinh import BEND, FARTHEST, TOP, AsinhScaling
 
-_BLOCK = 64  # rows computed side by side
+BLOCK = 64  # rows computed side by side
 # What every member says of a row, in the order of the last axis of `RowParts.members`.
 MEMBER_PARTS = ("description_length", "distance", "largest", "residual")
 
@@ -84,22 +84,22 @@ def row_parts(X: np.ndarray, scaling: AsinhScaling, histogram: Histogram, packed
     n, q = packed.atoms.shape[1], packed.directions.shape[1]
     members = np.empty((N, M, len(MEMBER_PARTS)))
     rarity, magnitude = np.empty(N), np.empty(N)
-    plan = split(N, M * (v * (K + n + q) / 6 + 60) + 25 * m, rows_per_chunk=_BLOCK)
+    plan = split(N, M * (v * (K + n + q) / 6 + 60) + 25 * m, rows_per_chunk=BLOCK)
     plan.run(
         _rows,
         np.ascontiguousarray(X),
         scaling,
         (histogram.low, histogram.high, histogram.steps, histogram.cost),
         packed,
-        np.empty((plan.k, 3 * v + 6, _BLOCK)),
-        np.empty((plan.k, _BLOCK), np.int64),
+        np.empty((plan.k, 3 * v + 6, BLOCK)),
+        np.empty((plan.k, BLOCK), np.int64),
         (members, rarity, magnitude),
     )
     return RowParts(members, rarity, magnitude)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _scale(X, row, unit, center, spread, Y, S, j):
+def scale_row(X, row, unit, center, spread, Y, S, j):
     """Scale a row into column j of Y, and put √(z/y) into that of S; return ‖y‖²."""
     total = 0.0
     for f in range(unit.size):
@@ -139,62 +139,62 @@ def _product(T, i, Y, acc):
     fours = m - m % 4
     for f in range(0, fours, 4):
         a, b, c, d = T[i, f], T[i, f + 1], T[i, f + 2], T[i, f + 3]
-        for j in range(_BLOCK):
+        for j in range(BLOCK):
             acc[j] = acc[j] + a * Y[f, j] + b * Y[f + 1, j] + c * Y[f + 2, j] + d * Y[f + 3, j]
     for f in range(fours, m):
         a = T[i, f]
-        for j in range(_BLOCK):
+        for j in range(BLOCK):
             acc[j] += a * Y[f, j]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
-def _deviations(Y, C, half, W, acc, best, chosen):
+def deviations(Y, C, half, W, acc, best, chosen):
     """Put y − c of the nearest centroid c into W."""
-    for j in range(_BLOCK):
+    for j in range(BLOCK):
         best[j] = -np.inf
         chosen[j] = 0
     for k in range(C.shape[0]):
-        for j in range(_BLOCK):
+        for j in range(BLOCK):
             acc[j] = -half[k]
         _product(C, k, Y, acc)
-        for j in range(_BLOCK):
+        for j in range(BLOCK):
             if acc[j] > best[j]:
                 best[j] = acc[j]
                 chosen[j] = k
     for f in range(C.shape[1]):
-        for j in range(_BLOCK):
+        for j in range(BLOCK):
             W[f, j] = Y[f, j] - C[chosen[j], f]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
 def _distances(W, V, gain, rest, acc, distance):
     """Put ‖w‖²/σ² + Σ_k (1/λ_k − 1/σ²)(v_k·w)² into distance."""
-    for j in range(_BLOCK):
+    for j in range(BLOCK):
         distance[j] = 0.0
     for f in range(W.shape[0]):
-        for j in range(_BLOCK):
+        for j in range(BLOCK):
             distance[j] += W[f, j] * W[f, j]
-    for j in range(_BLOCK):
+    for j in range(BLOCK):
         distance[j] *= rest
     for k in range(V.shape[0]):
-        for j in range(_BLOCK):
+        for j in range(BLOCK):
             acc[j] = 0.0
         _product(V, k, W, acc)
-        for j in range(_BLOCK):
+        for j in range(BLOCK):
             distance[j] += gain[k] * acc[j] * acc[j]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
-def _gains(W, D, acc, best, chosen, c):
+def gains(W, D, acc, best, chosen, c):
     """Choose the atom with the largest |d·w| for every row; put d·w into c."""
-    for j in range(_BLOCK):
+    for j in range(BLOCK):
         best[j] = -1.0
         chosen[j] = 0
     for i in range(D.shape[0]):
-        for j in range(_BLOCK):
+        for j in range(BLOCK):
             acc[j] = 0.0
         _product(D, i, W, acc)
-        for j in range(_BLOCK):
+        for j in range(BLOCK):
             a = abs(acc[j])
             if a > best[j]:
                 best[j] = a
@@ -205,11 +205,11 @@ def _gains(W, D, acc, best, chosen, c):
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
 def _residuals(W, S, D, precision, chosen, c, residual, largest):
     """Put ‖e‖² and max_f (s_f e_f)²/noise_f of e = w − c d into residual and largest."""
-    for j in range(_BLOCK):
+    for j in range(BLOCK):
         residual[j] = 0.0
         largest[j] = 0.0
     for f in range(W.shape[0]):
-        for j in range(_BLOCK):
+        for j in range(BLOCK):
             e = W[f, j] - c[j] * D[chosen[j], f]
             residual[j] += e * e
             e *= S[f, j]
@@ -226,16 +226,16 @@ def _some_rows(X, scaling, histogram, packed, scratch, chosen, out, lo, hi):
     # One by one: numba takes arrays that were unpacked for strided ones.
     acc, best, distance = scratch[3 * v], scratch[3 * v + 1], scratch[3 * v + 2]
     c, residual, largest = scratch[3 * v + 3], scratch[3 * v + 4], scratch[3 * v + 5]
-    for start in range(lo, hi, _BLOCK):
-        size = min(_BLOCK, hi - start)
-        for j in range(_BLOCK):
+    for start in range(lo, hi, BLOCK):
+        size = min(BLOCK, hi - start)
+        for j in range(BLOCK):
             row = start + min(j, size - 1)
             rarity[row] = _rarity(X, row, unit, low, high, steps, costs)
-            magnitude[row] = _scale(X, row, unit, center, spread, Y, S, j)
+            magnitude[row] = scale_row(X, row, unit, center, spread, Y, S, j)
         for b in range(members.shape[1]):
-            _deviations(Y, packed.centroids[b], packed.half_norms[b], W, acc, best, chosen)
+            deviations(Y, packed.centroids[b], packed.half_norms[b], W, acc, best, chosen)
             _distances(W, packed.directions[b], packed.direction_gain[b], packed.rest_precision[b], acc, distance)
-            _gains(W, packed.atoms[b], acc, best, chosen, c)
+            gains(W, packed.atoms[b], acc, best, chosen, c)
             _residuals(W, S, packed.atoms[b], packed.feature_precision[b], chosen, c, residual, largest)
             cost, gain_precision, precision = packed.cost[b], packed.gain_precision[b], packed.precision[b]
             for j in range(size):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oddatom.ensemble.codes import member_codes
+from oddatom.ensemble.codes import row_codes
 from oddatom.ensemble.joining import JOINED, PARTS
 from oddatom.ensemble.model import Ensemble, typicality
 from oddatom.features.asinh import stretch
@@ -58,10 +58,12 @@ def _by_part(X: np.ndarray, ensemble: Ensemble) -> np.ndarray:
     Y = scaling.apply(X)
     S = stretch(Y) ** 2
     M = packed.centroids.shape[0]
+    codes = row_codes(X, ensemble)
     out = {name: np.zeros(Y.shape) for name in PARTS}
     for b in range(M):
-        _, chosen, gain, W = member_codes(Y, packed, b)
-        A = gain[:, None] * packed.atoms[b][chosen]
+        chosen = codes.atom[:, b]
+        W = Y - packed.centroids[b][codes.centroid[:, b]]
+        A = codes.gain[:, b, None] * packed.atoms[b][chosen]
         E = (W - A) ** 2
         length = E * packed.precision[b] + A**2 * packed.gain_precision[b][chosen][:, None]
         V = packed.directions[b]
