@@ -33,7 +33,10 @@ class Stub(Method):
         return self.small in (None, data.small)
 
     def grid(self, data, effort):
-        return [{"size": 1}, {"size": 2}]
+        if "atoms" not in self.name:
+            return [{"size": 1}, {"size": 2}]
+        widths = [{"kernel_gamma": 1.0}, {"kernel_gamma": 2.0}] if self.small else [{}]
+        return [{"beta": beta, **width} for beta in (0.05, 0.1, 0.2, 0.3, 0.5) for width in widths]
 
     def fixed(self, data):
         return {"size": 1}
@@ -345,6 +348,7 @@ def test_cells(rows, runs):
             )
             assert found[column] == f"{largest:.4f}"
         assert found["Dictionaries"] == "30"
+        assert found["Settings run"] == {"ellipse": "4 of 5", "bean": "4 of 10"}[data]
         assert float(found["2.5%"]) <= float(found["50%"]) <= float(found["97.5%"])
 
 

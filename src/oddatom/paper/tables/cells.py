@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import pandas as pd
 
-from oddatom.paper.base import DataSet
+from oddatom.paper.base import DataSet, setting_text
 from oddatom.paper.context import Context
 from oddatom.paper.tables._select import ALL_ROWS, DRAWS, at_setting, number, pairs, select
 from oddatom.paper.tables._table import NONE, Table
@@ -34,26 +34,28 @@ def build(runs: pd.DataFrame, context: Context) -> Table | None:
         quantiles = [max_quantile(values, p) for p in CENTRAL] if many else [None] * 3
         top = float(here["ba"].max())
         verdict = judge(paper, quantiles, top)
+        grid = {setting_text(setting) for setting in method.grid(data, "full")}
         verdicts[verdict] += 1
         held.add((data.name, method.name))
         rows.append(
             [
                 *(data.name, method.label, f"{len(values)}", *(number(q) for q in quantiles), number(paper)),
                 number(max_cdf(values, paper), 3) if many else NONE,
+                f"{len(grid & set(here['setting']))} of {len(grid)}",
                 *(number(top), number(exact), verdict),
             ]
         )
     if not rows:
         return None
     count = ", ".join(f"{verdicts[name]} {name}" for name in ("inside", "reached", "missed"))
-    rows.append([f"{len(rows)} cells", *[""] * 9, count])
+    rows.append([f"{len(rows)} cells", *[""] * 10, count])
     wanted = [(d.name, m) for d in context.datasets for m in d.settings if published_ba(d, m) is not None]
     unrun = [f"{name} {context.label(method)}" for name, method in wanted if (name, method) not in held]
     notes += [f"Not run: {', '.join(unrun)}."] if unrun else []
     columns = ["Data set", "Method", "Dictionaries", "2.5%", "50%", "97.5%", "Paper", "Paper's place in it"]
-    columns += ["Largest, as published", "Largest, converged", "Verdict"]
+    columns += ["Settings run", "Largest, as published", "Largest, converged", "Verdict"]
     title = f"The maximum of {DRAWS} dictionaries at the paper's settings"
-    return Table("cells", title, columns, rows, [*_about(), *notes], align="ll" + "r" * 8 + "l", n_heads=2)
+    return Table("cells", title, columns, rows, [*_about(), *notes], align="ll" + "r" * 9 + "l", n_heads=2)
 
 
 def published_ba(data: DataSet, method: str) -> float | None:
@@ -103,6 +105,7 @@ def _about() -> list[str]:
         "β (and γ), exactly; a kernel method's dictionary counts with the best of the kernel widths run. "
         "“Paper's place in it” is the probability that the maximum is at most the paper's figure. With exactly "
         f"{DRAWS} dictionaries there is one maximum only; with fewer there is no distribution.",
+        "“Settings run” are those of the paper's grid that at least one dictionary was run with, as published. "
         "“Largest” is over every setting and draw run, more than the other tables take, and more of "
         "them as published than converged.",
         f"inside: the paper's figure is within the central 95 %; reached: it is at most {SLACK:g} above our largest as "
