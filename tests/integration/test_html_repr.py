@@ -10,6 +10,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import estimator_html_repr
 
 import oddatom
+from oddatom.table import TableEncoder
 
 DETECTORS = ["OddAtomDetector", "DLOCSVM", "DPLOCSVM", "KDLOCSVM", "KDPLOCSVM"]
 each = pytest.mark.parametrize("name", DETECTORS)
@@ -87,6 +88,15 @@ def test_a_link_to_the_pages_that_are_named(name, monkeypatch, tmp_path):
     assert f'href="{link}"' in make(name)._repr_html_()
     monkeypatch.setenv("ODDATOM_DOCS", str(tmp_path))
     assert make(name)._get_doc_link() == f"{tmp_path.as_uri()}/generated/oddatom.{name}.html"
+
+
+def test_a_link_to_the_page_of_the_encoder(monkeypatch):
+    monkeypatch.setenv("ODDATOM_DOCS", "https://docs.example")
+    link = "https://docs.example/generated/oddatom.table.TableEncoder.html"
+    assert TableEncoder()._get_doc_link() == link
+    page = estimator_html_repr(oddatom.make_detector())
+    assert f'href="{link}"' in page
+    assert 'href="https://docs.example/generated/oddatom.OddAtomDetector.html"' in page
 
 
 def test_the_page_of_a_class_that_is_not_ours_is_not_ours(monkeypatch):

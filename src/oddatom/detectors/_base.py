@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Outlier
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from oddatom._documented import DocumentedMixin
 from oddatom._threads import threads
 from oddatom.coding import CODINGS, Codes
 from oddatom.decisions import ThresholdMixin
 from oddatom.detectors._calibrated import CalibratedMixin
 from oddatom.detectors._callbacks import CallbackSupportMixin
-from oddatom.detectors._documented import DocumentedMixin
 from oddatom.detectors._routing import score_elsewhere
 from oddatom.detectors._score_parameter import ScoreParameterMixin
 from oddatom.detectors._validation import check_rows

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from oddatom._documented import DocumentedMixin
 from oddatom._threads import threads
-from oddatom.detectors._documented import DocumentedMixin
 from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.detectors._weights import check_weights
 from oddatom.exceptions import DegenerateMarginWarning, SolverWarning

@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from oddatom._documented import DocumentedMixin
 from oddatom._threads import threads
 from oddatom.decisions import CrossConformal, Threshold, ThresholdMixin, quantile_offset
-from oddatom.detectors._documented import DocumentedMixin
 from oddatom.detectors._partial import KEEP, Memory, batch
 from oddatom.detectors._routing import opened, score_elsewhere
 from oddatom.detectors._score_parameter import ScoreParameterMixin

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from oddatom._documented import DocumentedMixin
 from oddatom.detectors._validation import check_parameters, old_model_on_error
 from oddatom.exceptions import TableWarning
 from oddatom.table.columns import Columns, as_columns, unique_names
@@ -23,7 +24,7 @@ from oddatom.table.number_styles import settle_styles
 from oddatom.table.wording import in_words, nothing_left, some
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
     """Make a finite matrix of a table as it is: numbers, text, dates, booleans, ids, missing values.
 
     Every column is looked at once, at training:
@@ -83,6 +84,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ['age', 'age is missing', 'colour=blue', 'colour=red', 'colour is new']
     """
 
+    _documented_in = "oddatom.table"
     _parameter_constraints: ClassVar[dict] = {
         "columns": ["array-like", None],
         "ignore": ["array-like"],

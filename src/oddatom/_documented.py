@@ -1,4 +1,4 @@
-"""Where a detector's page of the documentation is, for what notebooks show."""
+"""Where the documentation's page of a detector or encoder is, for what notebooks show."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 class DocumentedMixin:
     """The link that scikit-learn puts on an estimator's name in a notebook."""
 
+    _documented_in = "oddatom"  # the module that users import it from
+
     def _get_doc_link(self) -> str:
         kind = type(self)
         root = documentation_root() if kind.__module__.split(".")[0] == "oddatom" else ""
-        return f"{root}/generated/oddatom.{kind.__name__}.html" if root else ""
+        return f"{root}/generated/{self._documented_in}.{kind.__name__}.html" if root else ""
 
 
 def documentation_root() -> str:
