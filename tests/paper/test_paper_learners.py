@@ -8,6 +8,7 @@ import pytest
 
 from oddatom import DLOCSVM, OddAtomDetector
 from oddatom.paper.datasets import DATASETS
+from oddatom.paper.experiments import EXPERIMENTS
 from oddatom.paper.methods import METHODS
 from oddatom.paper.planning import Plan
 from oddatom.paper.program import PublishedDL
@@ -130,3 +131,11 @@ def test_settings_near_the_papers_best():
     assert {setting["beta"] for setting in near} == set(betas[max(place - 1, 0) : place + 2])
     assert len({setting["kernel_gamma"] for setting in near}) == 19
     assert {setting["beta"] for setting in Plan([data], [method], "full", near=0).settings(method, data)} == {best}
+
+
+def test_runs_with_one_kernel_come_one_after_the_other():
+    plan = Plan([DATASETS["glass"]], [METHODS["kdl"]], "full", dictionaries=2, views=("published",))
+    tasks = EXPERIMENTS["whole"].plan(plan, None)
+    assert len({task.place for task in tasks}) == len(tasks) == 2 * 190
+    changes = [one.options["kernel_gamma"] != two.options["kernel_gamma"] for one, two in itertools.pairwise(tasks)]
+    assert sum(changes) == 18

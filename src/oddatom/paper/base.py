@@ -91,6 +91,8 @@ class Method(ABC):
         Whether it can judge rows that it was not fitted on without being fitted again.
     slow : bool
         Whether "quick" should try less of it: one setting in the K-fold experiment, one seed without labels.
+    shared : tuple of str
+        Settings by which runs share work, which a process keeps: runs alike in them come one after the other.
     scaling : {"standard", "frobenius"}
         What it does to rows first: the K-fold experiment does the same to each part by itself, as published.
     parts_apart : bool
@@ -105,6 +107,7 @@ class Method(ABC):
     dictionaries: ClassVar[bool] = False
     testable: ClassVar[bool] = True
     slow: ClassVar[bool] = False
+    shared: ClassVar[tuple[str, ...]] = ()
     scaling: ClassVar[Literal["standard", "frobenius"]] = "standard"
     parts_apart: ClassVar[bool] = False
     order: ClassVar[int] = 99  # of columns in tables

@@ -22,6 +22,7 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
     for data, method in plan.pairs():
         for view in plan.views_of(method):
             settings = [method.fixed(data)] if view == "unlabelled" else plan.settings(method, data)
+            settings = sorted(settings, key=lambda setting: [setting.get(name, 0.0) for name in method.shared])
             slow = plan.quick and view == "unlabelled" and data.small and data.n_rows > MANY_ROWS
             draws = method.draws(min(QUICK_DICTIONARIES, plan.dictionaries) if slow else plan.dictionaries, view)
             tasks += [make_task("whole", view, data, method, s, draw) for s in settings for draw in range(draws)]

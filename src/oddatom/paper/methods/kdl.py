@@ -15,6 +15,7 @@ class KDL(Learner):
     grids = {"beta": COARSE, "kernel_gamma": KERNEL_WIDTHS}
     quick = {"kernel_gamma": QUICK_WIDTHS}
     names = {"kernel_gamma": "gamma"}
+    shared = ("kernel_gamma",)  # the eigenvectors of K
     small = True
 
 
