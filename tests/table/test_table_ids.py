@@ -75,3 +75,9 @@ def test_large_ids_differ_in_digits_that_floats_do_not_have():
         assert not encoder.columns_[0].used
     objects = pd.DataFrame({"id": pd.Series([2**60 + i for i in range(N)], dtype=object), "kept": 1.0})
     assert not TableEncoder().fit(objects).columns_[0].used
+
+
+@pytest.mark.filterwarnings("error")
+def test_whole_numbers_too_far_apart_to_subtract():
+    far = ["-" + "9" * 308, "9" * 308] + [str(k) for k in range(N)]
+    assert decided("x", far).kind == "number"

@@ -40,8 +40,11 @@ def number_id(name: str, data: np.ndarray, exact: Any, whole: bool) -> str:
     if looks_like_id(name):
         n_distinct = np.unique(values).size if exact is None else pc.count_distinct(exact, mode="only_valid").as_py()
         return "every value is different" if n_distinct == values.size else ""
-    if not whole or values.size < FEW_ROWS or values.max() - values.min() != values.size - 1:
+    if not whole or values.size < FEW_ROWS:
         return ""
+    with np.errstate(over="ignore"):
+        if values.max() - values.min() != values.size - 1:
+            return ""
     return "it counts the rows" if np.unique(values).size == values.size else ""
 
 
