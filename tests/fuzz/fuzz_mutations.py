@@ -105,15 +105,17 @@ def changed_tree(rng: random.Random, tree: object, values: Sequence[object]) -> 
     spots: list[tuple] = []
     _collect(tree, spots)
     if not spots:
-        return rng.choice(values)
+        return copy.deepcopy(rng.choice(values))
     parent, key = rng.choice(spots)
     deed = rng.choice(["value", "value", "elsewhere", "lose", "add", "nest", "size"])
     if deed == "lose":
         del parent[key]
     elif deed == "add" and isinstance(parent, dict):
-        parent[rng.choice(["a", "", "__class__", "evil_", "__metadata__", "é\0", str(key) + "_"])] = rng.choice(values)
+        parent[rng.choice(["a", "", "__class__", "evil_", "__metadata__", "é\0", str(key) + "_"])] = copy.deepcopy(
+            rng.choice(values)
+        )
     elif deed == "add":
-        parent.insert(key, rng.choice(values))
+        parent.insert(key, copy.deepcopy(rng.choice(values)))
     elif deed == "nest":
         for _ in range(rng.choice([1, 2, 70])):
             parent[key] = [parent[key]] if rng.random() < 0.5 else {"tuple": [parent[key]]}
@@ -123,7 +125,7 @@ def changed_tree(rng: random.Random, tree: object, values: Sequence[object]) -> 
     elif deed == "size" and isinstance(parent[key], int):
         parent[key] = rng.choice([parent[key] + 1, parent[key] - 1, 2 * parent[key], *SIZES])
     else:
-        parent[key] = rng.choice(values)
+        parent[key] = copy.deepcopy(rng.choice(values))
     return tree
 
 
