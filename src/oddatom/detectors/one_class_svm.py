@@ -17,11 +17,10 @@ from oddatom._threads import threads
 from oddatom.detectors._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.detectors._weights import check_weights
 from oddatom.exceptions import DegenerateMarginWarning, SolverWarning
-from oddatom.learning.interior_point import Block
-from oddatom.learning.one_class import GAP_TOL, fit_one_class
-from oddatom.learning.weighted_one_class import fit_weighted
+from oddatom.learning.one_class import GAP_TOL
+from oddatom.learning.row_space import as_block, fit_rows
 from oddatom.model_io.mixin import SaveMixin
-from oddatom.shards import OneClassShard, ShardGroup, WeightedOneClassShard
+from oddatom.shards import OneClassShard
 
 CHUNK_ROWS = 16_384  # scored at a time
 
@@ -33,7 +32,8 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
         \min_{w, \rho} \tfrac12\|w\|^2 - \rho + \tfrac{1}{\nu N} \sum_j (\rho - w^T x_j)_+
 
     The same answer whatever the order of the rows; no tolerance to tune, no random numbers. Rows may be dense or
-    CSR. As always with a linear one-class SVM the origin stands for "not normal": do not centre the data.
+    CSR, with any number of columns: where there are more of them than rows, the plane is found in the space that the
+    rows span. As always with a linear one-class SVM the origin stands for "not normal": do not centre the data.
 
     Parameters
     ----------
@@ -95,18 +95,9 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
         with old_model_on_error(self), threads(self.n_jobs):
             X = check_rows(self, X, reset=True, accept_sparse=True)
             X, _, weights = check_weights(self, sample_weight, X)
-            n = X.shape[1]
             top = float(abs(X).max())
             unit = float(np.ldexp(1.0, np.frexp(top)[1] - 1))  # a power of two: dividing by it is exact
-            rows = _block(X / unit)
-            if weights is None:
-                shard = OneClassShard(rows)
-                fit = fit_one_class(ShardGroup([shard]), n, float(self.nu))
-                dual_coef = shard.multipliers / (self.nu * rows.n_rows)
-            else:
-                weighted = WeightedOneClassShard(rows, weights)
-                fit = fit_weighted(ShardGroup([weighted]), n, float(self.nu))
-                dual_coef = weighted.dual_coef(float(self.nu))
+            fit, dual_coef = fit_rows(X / unit, float(self.nu), weights)
             with np.errstate(over="ignore"):
                 offset = float((fit.rho - fit.tolerance) * np.float64(unit) * unit)
             if not np.isfinite(offset):
@@ -166,7 +157,7 @@ def _margins(X: Any, w: np.ndarray) -> np.ndarray:
     """Return w·x for every row, chunk by chunk."""
     margins = np.empty(X.shape[0])
     for start in range(0, X.shape[0], CHUNK_ROWS):
-        rows = OneClassShard(_block(X[start : start + CHUNK_ROWS]))
+        rows = OneClassShard(as_block(X[start : start + CHUNK_ROWS]))
         rows.svm_margins(w)
         margins[start : start + CHUNK_ROWS] = rows.margins
     return margins
@@ -174,18 +165,17 @@ def _margins(X: Any, w: np.ndarray) -> np.ndarray:
 
 def _large_margins(X: Any, w: np.ndarray) -> np.ndarray:
     """Return w·x of rows whose terms or sum overflow: in units of powers of two, and then no more than the largest."""
-    if scipy.sparse.issparse(X):
-        places = np.unique(X.indices)  # no more columns than they have entries
-        X, w = X[:, places].toarray(), w[places]
-    exponents, plane = np.frexp(np.abs(X).max(axis=1))[1], np.frexp(np.abs(w).max())[1]
-    Z = np.ldexp(X, -exponents[:, None])
+    if scipy.sparse.issparse(X):  # rows without entries have no margin to overflow
+        places, indices = np.unique(X.indices, return_inverse=True)
+        w = w[places]
+        exponents = np.frexp(np.maximum.reduceat(np.abs(X.data), X.indptr[:-1]))[1]
+        data = np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr)))
+        Z = scipy.sparse.csr_array((data, indices, X.indptr), shape=(X.shape[0], places.size))
+    else:
+        exponents = np.frexp(np.abs(X).max(axis=1))[1]
+        Z = np.ldexp(X, -exponents[:, None])
+    plane = np.frexp(np.abs(w).max())[1]
     with np.errstate(over="ignore"):
         margins = np.ldexp(_margins(Z, np.ldexp(w, -plane)), exponents + plane)
     most = np.finfo(np.float64).max
     return np.clip(margins, -most, most)
-
-
-def _block(X: Any) -> Block:
-    if scipy.sparse.issparse(X):
-        return Block.csr(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape[1])
-    return Block.dense(np.ascontiguousarray(X))
