@@ -40,6 +40,7 @@ def fails(run, tmp_path):
         ("a,b\n1,2\n".encode("utf-16-be"), "is not UTF-8 but looks like UTF-16. Pass --encoding utf-16-be."),
         (b"a,b\n1,\xe9\n", "is not UTF-8. Pass its encoding, for instance --encoding latin-1"),
         (b"a,b\n1,2\n3\n4,5\n", "has 1 cell instead of 2 in line 3. Mend it, or pass --delimiter"),
+        (b'a,b\n1,2\n"3,4\n5,6\n', "has a quote that opens, in line 3, and never closes. Close it or remove it."),
         (b"a,b\n,\n,\n,\n", "No column of the table can be used"),
         (b"id,key\n" + b"".join(b"u%d,v%d\n" % (k, k) for k in range(40)), "Name those to use in --columns"),
     ],

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -50,6 +51,27 @@ def test_options_say_what_a_file_is(run, table, tmp_path, model, expected):
     words = ["--format", "csv", "--delimiter", "!", "--encoding", "utf-16", "-o", tmp_path / "out.csv"]
     assert run("score", model, tmp_path / "odd.dat", *words).code == 0
     assert scores_of(tmp_path / "out.csv") == expected
+
+
+def test_a_table_without_a_header(run, tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "bare.csv"
+    path.write_text("".join(f"{a:.2f},{b:.2f}\n" for a, b in rng.normal(-5, 1, size=(60, 2))))
+    model, out = tmp_path / "m.oddatom", tmp_path / "out.csv"
+    ended = run("fit", path, "-m", model)
+    assert "59 rows, 2 columns" in ended.err
+    assert "warning: the first line of" in ended.err
+    assert "pass --no-header if it is one" in ended.err
+    ended = run("fit", path, "-m", model, "--no-header")
+    assert "60 rows, 2 columns:\n  column 1: number\n  column 2: number\n" in ended.err
+    assert "warning" not in ended.err
+    assert run("score", model, path, "--no-header", "-o", out).code == 0
+    rows = csv_rows(out)
+    assert len(rows) == 60
+    assert list(rows[0])[:3] == ["column 1", "column 2", "score"]
+    ended = run("score", model, path, "-o", out)
+    assert ended.code == 1
+    assert "('column 1', 'column 2'). It has '-" in ended.err
 
 
 def test_standard_input_and_output(run, table, model, stdin, expected):

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -194,6 +195,14 @@ def test_missing_values_name_their_columns(bad):
     model = LinearOneClassSVM().fit(normal_rows())
     with pytest.raises(ValueError, match=r"NaN or infinity in columns 1, 2\."):
         model.predict(X)
+
+
+def test_a_path_is_refused_for_what_it_is():
+    match = r"LinearOneClassSVM takes rows in memory, no files\. Got the path 'a\.parquet'; .*pandas\.read_parquet"
+    with pytest.raises(ValueError, match=match):
+        LinearOneClassSVM().fit("a.parquet")
+    with pytest.raises(ValueError, match=match):
+        LinearOneClassSVM().fit(normal_rows()).predict(Path("a.parquet"))
 
 
 def test_opposite_infinities_are_found():

@@ -114,6 +114,22 @@ def test_bad_rows(case):
     assert not fitted_attributes(model)
 
 
+MASKED = r"2 masked values, the first in row 3, column 1\. OddAtomDetector needs a number in every cell: fill them in"
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_masked_values_are_refused(device):
+    X = np.ma.array(factors(60), mask=np.zeros((60, 12), bool))
+    model = OddAtomDetector(random_state=0).fit(X)
+    assert_array_equal(model.score_samples(X), OddAtomDetector(random_state=0).fit(X.data).score_samples(X.data))
+    X[3, 1] = X[4, 0] = np.ma.masked
+    for call in (OddAtomDetector(device=device).fit, model.set_params(device=device).score_samples):
+        with pytest.raises(ValueError, match=MASKED):
+            call(X)
+    with pytest.raises(ValueError, match=MASKED):
+        model.explain(X)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_bad_new_rows(method):
     with pytest.raises(NotFittedError, match="This OddAtomDetector instance is not fitted yet"):

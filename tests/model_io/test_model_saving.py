@@ -10,6 +10,8 @@ import pytest
 from safetensors.numpy import load_file
 from sklearn.ensemble import IsolationForest
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -150,6 +152,17 @@ def test_functions_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"Cannot save this KDLOCSVM: kernel_map_.kernel.function"):
         model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_holds_a_detector_is_refused_for_it(tmp_path):
+    X, y = np.asarray(TRAIN), np.where(np.arange(len(TRAIN)) % 2, 1, -1)
+    fitted = quietly(LinearOneClassSVM(nu=0.1).fit, X)
+    search = GridSearchCV(LinearOneClassSVM(), {"nu": [0.1]}, scoring="accuracy", cv=2)
+    wrapped = {".estimator": FrozenEstimator(fitted), ".best_estimator_": quietly(search.fit, X, y)}
+    for attribute, model in wrapped.items():
+        with pytest.raises(ValueError, match=rf"and Pipelines of them. Save the detector in it, model\{attribute}\.$"):
+            oddatom.save(model, tmp_path / "model")
+        oddatom.save(getattr(model, attribute[1:]), tmp_path / "model")
 
 
 def test_other_classes_are_refused(tmp_path):

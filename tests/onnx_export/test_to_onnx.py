@@ -1,5 +1,6 @@
 """Exported detectors give the scores of the detectors, in onnxruntime."""
 
+import importlib.util
 import json
 import sys
 
@@ -8,6 +9,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -205,6 +208,23 @@ def test_what_cannot_be_exported_is_refused(rows):
         empty = DLOCSVM(beta=1e6, random_state=0).fit(X)
     with pytest.raises(ValueError, match=r"DLOCSVM has no atoms left.* Lower beta"):
         to_onnx(empty)
+
+
+def test_what_holds_a_detector_is_refused_for_it(rows):
+    detector = LinearOneClassSVM(nu=0.1).fit(rows[0])
+    labels = np.where(np.arange(len(rows[0])) % 2, 1, -1)
+    search = GridSearchCV(LinearOneClassSVM(), {"nu": [0.1]}, scoring="accuracy", cv=2)
+    with pytest.raises(ValueError, match="Got GridSearchCV instead; pass a fitted detector of these classes"):
+        to_onnx(search)
+    holders = {"estimator": FrozenEstimator(detector), "best_estimator_": search.fit(rows[0], labels)}
+    if importlib.util.find_spec("pyod"):
+        from oddatom.pyod import OddAtom
+
+        holders["detector_"] = OddAtom(random_state=0).fit(rows[0])
+    for attribute, model in holders.items():
+        with pytest.raises(ValueError, match=rf"Got \w+ instead; pass the detector in it, model\.{attribute}\.$"):
+            to_onnx(model)
+        to_onnx(getattr(model, attribute))
 
 
 def test_without_onnx_the_error_names_the_extra(rows, monkeypatch):

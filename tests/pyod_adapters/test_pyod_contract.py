@@ -233,3 +233,32 @@ def test_contamination_of_another_kind(name):
 def test_bad_parameters_are_the_detectors_business(name):
     with pytest.raises(ValueError, match=r"The 'nu' parameter of .* Got 2 instead"):
         DETECTORS[name](nu=2).fit(X)
+
+
+def test_contamination_as_another_float():
+    given = oddatom.pyod.OddAtom(contamination=np.float32(0.25), random_state=0)
+    for detector in (
+        given,
+        clone(given),
+        oddatom.pyod.OddAtom(random_state=0).set_params(contamination=np.float16(0.25)),
+    ):
+        assert detector.fit(X).labels_.sum() == 50
+        assert_array_equal(detector.predict(X), detector.labels_)
+    with pytest.raises(ValueError, match=r"contamination must be in \(0, 0.5\]"):
+        oddatom.pyod.OddAtom(contamination=np.float32(0.7))
+
+
+@pytest.mark.parametrize("method", ["linear", "unify"])
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_probabilities_of_files_and_lists(tmp_path, method):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = str(tmp_path / "rows.parquet")
+    pd.DataFrame(X_NEW, columns=["a", "b"]).to_parquet(path)
+    detector = oddatom.pyod.OddAtom(random_state=0).fit(path)
+    rows = pd.read_parquet(path)
+    for given in (path, rows, X_NEW.tolist()):
+        both = detector.predict_proba(given, method, return_confidence=True)
+        assert_allclose(both[0], BaseDetector.predict_proba(detector, rows, method), rtol=1e-9, atol=1e-12)
+        assert_allclose(both[1], detector.predict_confidence(rows), rtol=1e-9)
+    assert_array_equal(detector.predict(path), detector.predict(rows))

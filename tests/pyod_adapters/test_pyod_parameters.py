@@ -148,6 +148,8 @@ def test_saving(name, through, tmp_path):
 
 def test_the_detector_within_has_its_own_format(tmp_path):
     detector = oddatom.pyod.DLOCSVM(random_state=0).fit(rows())
+    with pytest.raises(ValueError, match=r"is a DLOCSVM, .* Save the detector in it, model\.detector_\.$"):
+        oddatom.save(detector, tmp_path / "model.safetensors")
     oddatom.save(detector.detector_, tmp_path / "model.safetensors")
     loaded = oddatom.load(tmp_path / "model.safetensors")
     assert_array_equal(-loaded.score_samples(rows(seed=1)), detector.decision_function(rows(seed=1)))

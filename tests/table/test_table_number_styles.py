@@ -1,9 +1,12 @@
 """Points and commas that may mark thousands or decimals are read as the rest of the table says."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from oddatom import TableWarning
 from oddatom.table import TableEncoder, open_table
 
 N = 30
@@ -86,3 +89,29 @@ def test_numbers_too_large_for_floats_are_said_to_be():
     assert TableEncoder().fit(frame).describe()[0] == "k: left out, it has no values"
     frame.loc[0, "k"] = str(10**400)
     assert TableEncoder().fit(frame).describe()[0] == "k: left out, its values are too large for numbers"
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint64", "Int64", "text", "text with gaps", "objects"])
+def test_large_whole_numbers_that_become_the_same_are_named(kind):
+    whole = [2**60 + k % 20 for k in range(N)]
+    if kind.startswith("text"):
+        whole = ["n/a" if k == 3 and "gaps" in kind else str(value) for k, value in enumerate(whole)]
+    elif kind == "Int64":
+        whole = pd.array([None, *whole[1:]], dtype=kind)
+    else:
+        whole = pd.Series(whole, dtype=object if kind == "objects" else kind)
+    frame = pd.DataFrame({"a": whole, "b": np.arange(N) * 0.5})
+    encoder = TableEncoder()
+    with pytest.warns(TableWarning, match=r"^column 'a' has whole numbers above 2\*\*53 .* \(subtract a base, .*\)\.$"):
+        encoder.fit(frame)
+    assert encoder.describe()[0].startswith("a: number, of which 15 digits are kept: 20 large values that differ")
+    assert encoder.describe()[1] == "b: number"
+
+
+@pytest.mark.parametrize("kind", [int, str])
+@pytest.mark.parametrize("base", [2**53 - 4 * N, 1_700_000_000_000_000_000])
+def test_large_whole_numbers_that_stay_different_are_not(kind, base):
+    frame = pd.DataFrame({"a": [kind(base + (k % 50) * 1024 if base > 2**53 else base + k % 7) for k in range(N)]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert TableEncoder().fit(frame).describe() == ["a: number"]

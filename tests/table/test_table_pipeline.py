@@ -3,9 +3,11 @@
 import doctest
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
@@ -93,3 +95,23 @@ def test_without_pyarrow_one_line_says_what_to_install():
         "        assert name == 'ColumnDecision', name\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("X", "said"),
+    [
+        (
+            "table.csv",
+            r"The path 'table\.csv' .* read it with oddatom\.table\.open_table\(path\)\.read\(\) or pandas",
+        ),
+        (Path("table.csv"), "The path 'table.csv' was passed"),
+        (pl.LazyFrame({"a": [1.0, 2.0]}), r"A polars LazyFrame was passed .* pass X\.collect\(\)"),
+        ({"a": [1.0, 2.0]}, r"A mapping was passed .* make one of it, pandas\.DataFrame\(X\)"),
+        ([{"a": 1.0}, {"a": 2.0}], "A list of mappings was passed"),
+        (np.ma.masked_greater(np.arange(8.0).reshape(4, 2), 6), r"A masked array .* X\.filled\(numpy\.nan\)"),
+    ],
+    ids=str,
+)
+def test_what_holds_a_table_and_is_none(X, said):
+    with pytest.raises(TypeError, match=said):
+        make_detector().fit(X)

@@ -148,8 +148,18 @@ ERRORS = {
         gzip.compress(CUT * 60 + b"1,2,3\n", mtime=0),
         r"has 3 cells instead of 2 in line 300061\.",
     ),
-    "open quote": ("a.csv", b'a,b\n1,"2\n3,4\n', r"has a quote that opens and never closes\."),
-    "endless quote": ("a.csv", b'a,b\n1,"2\n' + b"3,4\n" * 600_000, r"a quote that opens"),
+    "open quote": ("a.csv", b'a,b\n1,"2\n3,4\n', r"has a quote that opens, in line 2, and never closes\."),
+    "open quote, one cell": ("a.csv", b'a,b\n1,"x\ny"\n"3,4\n' + b"5,6\n" * 40, r"opens, in line 4, and never closes"),
+    "open quote, later cell": ("a.csv", b'a,b,c\n"x\ny","3,4\n5,6\n', r"opens, in line 3, and never closes"),
+    "open quote, last line": ("a.csv", b'a,b\n5" pipe,2\n"3,4', r"opens, in line 3, and never closes"),
+    "open quote, long": ("a.csv", b'a,b\n1,2\n"3,4\n' + b"5,6\n" * 50_000, r"opens, in line 3, and never closes"),
+    "quote closed too late": ("a.csv", b'a,b\n"3,4\n5,6\n7,"8"\n9,1\n', r"instead of 2 in lines 2 to 4\. Mend it"),
+    "endless quote": ("a.csv", b'a,b\n1,"2\n' + b"3,4\n" * 600_000, r"a quote that opens, in line 2, and never"),
+    "endless quote in a cut gzip": (
+        "a.csv.gz",
+        gzip.compress(b'a,b\n1,"2\n' + b"3,4\n" * 600_000, mtime=0)[:-9],
+        r"a quote that opens|cut off",
+    ),
     "cut gzip": ("a.csv.gz", gzip.compress(CUT, mtime=0)[:-9], r"cut off.*Get it once more"),
     "damaged gzip": ("a.csv.gz", b"\x1f\x8b" + b"x" * 50, r"cut off, damaged.*Get it once more"),
     "no parquet": ("a.parquet", b"hello, world", r"cannot be read as parquet: it is cut off, damaged"),
@@ -325,12 +335,14 @@ def test_any_csv_is_read_as_python_reads_it(width, data):
             _from_bytes(code)
         return
     want = {f"n{i}": [row[i] or None for row in rows] for i in range(width)}
-    assert _from_bytes(code, delimiter=",").read().to_pydict() == want
+    assert _from_bytes(code).read().to_pydict() == want
+    want = {f"column {i + 1}": [f"n{i}", *cells] for i, cells in enumerate(want.values())}
+    assert _from_bytes(code, header=False).read().to_pydict() == want
 
 
-def _from_bytes(data, **options):
+def _from_bytes(data, header=True):
     """Open bytes as if they came through a pipe."""
-    from oddatom.table.reading import TableSource, _open_pipe
+    from oddatom.table.reading import TableSource, _open_pipe, _Text
 
     stream = io.BufferedReader(io.BytesIO(data))
-    return TableSource(_open_pipe(stream, "a pipe", "csv", options.get("delimiter"), "utf-8"), 4, None)
+    return TableSource(_open_pipe(stream, "a pipe", "csv", _Text(",", "utf-8", header)), 4, None)

@@ -7,6 +7,7 @@ import re
 _OPTIONS = {"random_state": "seed", "n_jobs": "threads", "max_levels": "max-levels"}
 _NAMES = "format|delimiter|encoding|columns|ignore"
 _SENTENCES = {
+    "header=False": "--no-header",
     "fit with calibration=5": "fit on at least ten rows, or with --detector oddatom",
     "a file that oddatom.save wrote": "a file that `oddatom fit` wrote",
     "this TableEncoder": "this model",

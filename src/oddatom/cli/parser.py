@@ -154,6 +154,7 @@ def _table(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--encoding", default="utf-8", metavar="NAME", help="of csv and tsv (default: utf-8)")
     parser.add_argument("--delimiter", metavar="CHAR", help="of csv (default: found in its first rows)")
+    parser.add_argument("--no-header", action="store_true", help="csv starts with a row; columns are column 1, …")
 
 
 def _model(parser: argparse.ArgumentParser) -> None:

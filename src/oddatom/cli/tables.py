@@ -26,7 +26,13 @@ _TABLES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq", ".arrow", ".feather
 
 def open_source(options: argparse.Namespace) -> Any:
     """Open the table that the options name."""
-    return open_table(options.table, format=options.format, encoding=options.encoding, delimiter=options.delimiter)
+    return open_table(
+        options.table,
+        format=options.format,
+        encoding=options.encoding,
+        delimiter=options.delimiter,
+        header=not options.no_header,
+    )
 
 
 def read_whole(source: Any, console: Console) -> pa.Table:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from oddatom.detectors._validation import refuse_masked
 from oddatom.sources import Source, passes
 
 
@@ -50,6 +51,7 @@ def score_elsewhere(detector: Any, X: Any) -> Any:
         finally:
             if source is not X:
                 source.close()
+    refuse_masked(detector, X)
     if detector.device != "cpu":
         from oddatom.sources.devices import score_device
 
@@ -87,6 +89,7 @@ def _open(detector: Any, X: Any) -> Source | None:
         from oddatom.cluster.source import ClusterSource
 
         return ClusterSource(X, device=detector.device)
+    refuse_masked(detector, X)
     if _paths(X) is None and detector.device != "cpu":
         from oddatom.sources.devices import fit_device
 

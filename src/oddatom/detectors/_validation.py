@@ -57,10 +57,8 @@ def old_model_on_error(estimator: Any) -> Iterator[None]:
 def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = False) -> Any:
     """Return X as finite float64 rows; sparse input, where accepted, as CSR, else dense; a tensor from its device."""
     if isinstance(X, str | os.PathLike):
-        raise ValueError(
-            f"Of files {type(estimator).__name__} has fit, score_samples, decision_function and predict. Got the path "
-            f"{os.fspath(X)!r} for another method; read its rows first, for instance with pandas.read_parquet."
-        )
+        raise ValueError(_path_advice(estimator, os.fspath(X)))
+    refuse_masked(estimator, X)
     if hasattr(X, "detach") and type(X).__module__.split(".")[0] == "torch":
         X = X.detach().cpu().numpy()
     try:
@@ -99,6 +97,30 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
             "sklearn.impute.SimpleImputer) or drop those rows or columns."
         )
     return rows if accept_sparse or not scipy.sparse.issparse(rows) else _dense(rows)
+
+
+def refuse_masked(estimator: Any, X: Any) -> None:
+    """Raise where a masked array has a masked value, which would count as what lies under the mask."""
+    if not isinstance(X, np.ma.MaskedArray) or not np.ma.is_masked(X):
+        return
+    where = np.argwhere(np.ma.getmaskarray(X))
+    cell = ", column ".join(map(str, where[0]))
+    raise ValueError(
+        f"Input X is a masked array with {len(where):,} masked value{'s' if len(where) > 1 else ''}, the first in row "
+        f"{cell}. {type(estimator).__name__} needs a number in every cell: fill them in (for instance with X.filled) "
+        "or drop those rows (numpy.ma.compress_rows)."
+    )
+
+
+def _path_advice(estimator: Any, path: str) -> str:
+    """Return what is wrong with a path in place of rows."""
+    name, read = type(estimator).__name__, "for instance with pandas.read_parquet or pandas.read_csv"
+    if not hasattr(estimator, "device"):  # it works here, on rows in memory alone
+        return f"{name} takes rows in memory, no files. Got the path {path!r}; read its rows first, {read}."
+    return (
+        f"Of files {name} has fit, score_samples, decision_function and predict. Got the path {path!r} for another "
+        f"method; read its rows first, {read}."
+    )
 
 
 def _takes_sparse(estimator: Any, X: Any) -> bool:

@@ -16,7 +16,12 @@ def check_weights(detector: Any, sample_weight: Any, X: Any, y: Any = None) -> t
     if sample_weight is None:
         return X, y, None
     name = type(detector).__name__
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
+    try:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
+        if not np.isfinite(weights).all():  # of one number for all rows
+            raise ValueError(f"weights of {weights[0]:g}")
+    except (ValueError, TypeError) as error:
+        raise ValueError(_trouble(name, sample_weight, X.shape[0], error)) from None
     if (weights < 0.0).any():
         worst = int(np.argmin(weights))
         raise ValueError(
@@ -38,6 +43,29 @@ def check_weights(detector: Any, sample_weight: Any, X: Any, y: Any = None) -> t
         X, weights = X[kept], weights[kept]
         y = y if y is None else _safe_indexing(y, np.flatnonzero(kept))
     return X, y, None if (weights == 1.0).all() else weights
+
+
+def _trouble(name: str, sample_weight: Any, n_rows: int, error: Exception) -> str:
+    """Return what is wrong with weights that scikit-learn refuses, and what to do about it."""
+    try:
+        weights = np.asarray(sample_weight, np.float64)
+    except (ValueError, TypeError):
+        said = str(error).rstrip(".")
+        return f"The 'sample_weight' of {name} must be numbers: {said}. Pass one for each of the {n_rows:,} rows."
+    if weights.shape not in ((), (n_rows,)):
+        return (
+            f"The 'sample_weight' of {name} must have the shape ({n_rows},), a number for each row. Got the shape "
+            f"{weights.shape} instead; pass one weight for each row of X, in their order."
+        )
+    bad = np.flatnonzero(~np.isfinite(weights))
+    if bad.size == 0:
+        return str(error)
+    more = f" and {bad.size - 1:,} more" if bad.size > 1 and weights.ndim else ""
+    where = f"for row {bad[0]}{more}" if weights.ndim else "for all rows"
+    return (
+        f"The 'sample_weight' of {name} must not be NaN or infinite. Got {weights.flat[bad[0]]:g} {where}; give rows "
+        "that are not to count the weight 0."
+    )
 
 
 def refuse_weights(detector: Any, sample_weight: Any, where: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from oddatom._within import detector_within
 from oddatom.decisions import check_threshold
 from oddatom.model_io.registry import MODELS, model_name
 from oddatom.model_io.rules import Mismatch, demand, shown
@@ -21,10 +22,13 @@ def encode_model(model: Any, encoder: Encoder, path: str) -> dict[str, Any]:
     """Return the tree of a fitted estimator, which is checked as it will be when it is loaded."""
     name = model_name(model)
     if name is None:
+        inner = detector_within(model)
         raise Mismatch(
             path,
             f"is a {type(model).__name__}, and model files hold {', '.join(MODELS)} and Pipelines of them",
-            "Use pickle, and load what it writes only where you trust it.",
+            f"Save the detector in it, model{inner}."
+            if inner and not path
+            else "Use pickle, and load what it writes only where you trust it.",
         )
     check_is_fitted(model)
     inside = f"{path}." if path else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from inspect import Parameter, Signature, cleandoc, getdoc, signature
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils import get_tags
@@ -43,6 +43,17 @@ labels_ : ndarray of shape (n_samples,)
 n_features_in_, feature_names_in_ : as in scikit-learn"""
 
 
+class _Scored(NamedTuple):
+    """Rows whose scores are known, in place of rows: PyOD asks for their number and their scores alone."""
+
+    scores: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many there are."""
+        return self.scores.shape
+
+
 class Adapter(BaseDetector):
     """PyOD's contract on top of a detector, `_detector`, whose parameters and defaults are the adapter's too."""
 
@@ -50,7 +61,6 @@ class Adapter(BaseDetector):
     _defaults: ClassVar[dict[str, Any]]
 
     score = ScoreParameter()  # scikit-learn takes an attribute of that name for a method
-    contamination: Any
     detector_: Any
     decision_scores_: np.ndarray
     threshold_: float
@@ -74,13 +84,22 @@ class Adapter(BaseDetector):
         cls.__doc__ = _help(cls.__doc__, cls._detector)
 
     def __init__(self, contamination: Any, **parameters: Any) -> None:
-        super().__init__(contamination=contamination)
+        super().__init__(contamination=_as_float(contamination))
         for name in parameters:
             if name not in self._defaults:
                 advice = LEFT_OUT.get(name, f"it has {', '.join(['contamination', *self._defaults])}")
                 raise TypeError(f"{type(self).__name__} has no parameter {name!r}: {advice}.")
         for name, default in self._defaults.items():
             setattr(self, name, parameters.get(name, default))
+
+    @property
+    def contamination(self) -> Any:
+        """Share of anomalies, or a thresholder."""
+        return vars(self)["contamination"]
+
+    @contamination.setter
+    def contamination(self, given: Any) -> None:
+        self.__dict__["contamination"] = _as_float(given)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
@@ -124,8 +143,28 @@ class Adapter(BaseDetector):
         scores : ndarray of shape (n_samples,)
             Minus `score_samples` of `detector_`.
         """
+        if isinstance(X, _Scored):
+            return X.scores
         check_is_fitted(self, "detector_")
         return -np.asarray(self.detector_.score_samples(X))
+
+    def predict_proba(self, X: Any, method: str = "linear", return_confidence: bool = False) -> Any:
+        """Return PyOD's probabilities that rows are normal, and that they are anomalies.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        method : {"linear", "unify"}, default="linear"
+        return_confidence : bool, default=False
+            Whether to return `predict_confidence`, too.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, 2)
+        confidence : ndarray of shape (n_samples,)
+            With `return_confidence`.
+        """
+        return super().predict_proba(_Scored(self.decision_function(X)), method, return_confidence)
 
     @property
     def n_features_in_(self) -> int:
@@ -157,6 +196,11 @@ class Adapter(BaseDetector):
                 f"The 'contamination' parameter of {type(self).__name__} must be a float in the range (0.0, 0.5] or a "
                 f"thresholder with fit and predict. Got {given!r} instead; 0.1 is PyOD's default."
             )
+
+
+def _as_float(given: Any) -> Any:
+    """Return NumPy's floats as Python's, which PyOD asks for; anything else as it is."""
+    return given.item() if isinstance(given, np.floating) and not isinstance(given, float) else given
 
 
 def _help(summary: str | None, detector: Any) -> str | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,18 +69,37 @@ def as_columns(X: Any) -> Columns:
         return _named(X.columns, X.shape[0], lambda i: _from_pandas(X.iloc[:, i]))
     if _is_frame("polars", X):
         return _named(X.columns, X.shape[0], lambda i: _from_polars(X.to_series(i)))
-    if scipy.sparse.issparse(X):
-        raise TypeError("Sparse data was passed for X, but dense data is required: pass X.toarray().")
+    if advice := _no_table(X):
+        raise TypeError(advice)
     array = check_array(
         X, dtype=None, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0, input_name="X"
     )
     return Columns([f"x{i}" for i in range(array.shape[1])], False, array.shape[0], lambda i: _from_array(array[:, i]))
 
 
-def _is_frame(library: str, X: Any) -> bool:
+def _is_frame(library: str, X: Any, kind: str = "DataFrame") -> bool:
     """Return whether X is a frame of a library; then that has been imported."""
     module = sys.modules.get(library)
-    return module is not None and isinstance(X, module.DataFrame)
+    return module is not None and isinstance(X, getattr(module, kind))
+
+
+def _no_table(X: Any) -> str:
+    """Return what to do with what holds a table and is none, "" for others."""
+    if scipy.sparse.issparse(X):
+        return "Sparse data was passed for X, but dense data is required: pass X.toarray()."
+    if isinstance(X, str | os.PathLike):
+        return (
+            f"The path {os.fspath(X)!r} was passed for X, but a table in memory is required: read it with "
+            "oddatom.table.open_table(path).read() or pandas.read_csv(path)."
+        )
+    if _is_frame("polars", X, "LazyFrame"):
+        return "A polars LazyFrame was passed for X, but its rows are required: pass X.collect()."
+    if isinstance(X, Mapping) or (isinstance(X, list | tuple) and X and all(isinstance(row, Mapping) for row in X)):
+        what = "mapping" if isinstance(X, Mapping) else f"{type(X).__name__} of mappings"
+        return f"A {what} was passed for X, but a table is required: make one of it, pandas.DataFrame(X)."
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        return "A masked array was passed for X, and masks are not read: fill it in first, X.filled(numpy.nan)."
+    return ""
 
 
 def _named(names: Any, n_rows: int, get: Callable[[int], Values]) -> Columns:

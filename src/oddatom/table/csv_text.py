@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 from oddatom.exceptions import TableError
 from oddatom.table._arrow import pa
 from oddatom.table.columns import unique_names
+from oddatom.table.csv_faults import BREAKS, Faults, find_faults, open_quote
+from oddatom.table.headers import like_a_row
 
 HEAD = 2**16  # bytes that the delimiter and the names are found in
 BLOCK = 2**20  # bytes read at once; no row may be longer
@@ -44,12 +46,18 @@ class Layout(NamedTuple):
     encoding : str
     n_blank : int
         Empty lines before the header.
+    header : bool
+        Whether there is a header.
+    doubt : str
+        Why the header may be a row, "" where it is none.
     """
 
     names: list[str]
     delimiter: str
     encoding: str
     n_blank: int
+    header: bool = True
+    doubt: str = ""
 
 
 def unzipped(stream: Any) -> Any:
@@ -58,7 +66,9 @@ def unzipped(stream: Any) -> Any:
     return io.BufferedReader(gzip.GzipFile(fileobj=stream), HEAD) if stream.peek(2)[:2] == b"\x1f\x8b" else stream
 
 
-def find_layout(stream: Any, label: str, delimiter: str | None, encoding: str) -> tuple[Layout, bytes]:
+def find_layout(
+    stream: Any, label: str, delimiter: str | None, encoding: str, header: bool = True
+) -> tuple[Layout, bytes]:
     """Return the layout of a text table and the bytes that were read to find it.
 
     Parameters
@@ -69,6 +79,8 @@ def find_layout(stream: Any, label: str, delimiter: str | None, encoding: str) -
     delimiter : str or None
         None means to find it.
     encoding : str
+    header : bool, default=True
+        Whether the first line has the names; else they are "column 1", "column 2", …
     """
     head, whole, size = b"", False, HEAD
     while not whole and head.count(b"\n") < 2 and size <= BLOCK:
@@ -79,7 +91,7 @@ def find_layout(stream: Any, label: str, delimiter: str | None, encoding: str) -
     text = _decoded(head, label, encoding, whole)
     if not text.strip():
         raise TableError(f"{label} is empty. Pass a table with a header line and rows.")
-    n_blank = len(re.findall(r"\r\n|\n|\r", text[: len(text) - len(text.lstrip("\r\n"))]))
+    n_blank = len(BREAKS.findall(text[: len(text) - len(text.lstrip("\r\n"))]))
     if not whole:
         text = text[: text.rfind("\n") + 1] or text  # the last row is cut
     if delimiter is None:
@@ -87,9 +99,19 @@ def find_layout(stream: Any, label: str, delimiter: str | None, encoding: str) -
     rows = _rows(text, delimiter)
     if not rows:
         raise TableError(f"{label} has no header but a cell of more than 128 KiB. Pass a table with a header line.")
+    if not header:
+        return Layout(unique_names("" for _ in rows[0]), delimiter, encoding, n_blank, header), head
     if len(rows) < 2 and whole:
-        raise TableError(f"{label} has a header and no rows. Pass a table with rows below its header line.")
-    return Layout(unique_names(rows[0]), delimiter, encoding, n_blank), head
+        raise TableError(
+            f"{label} has a header and no rows. Pass a table with rows below its header line, or header=False if it "
+            "has none."
+        )
+    doubt = ""
+    if like_a_row(rows):
+        shown = ", ".join(repr(cell[:20]) for cell in rows[0][:3]) + (", …" if len(rows[0]) > 3 else "")
+        doubt = f"the first line of {label} looks like a row, and its cells were taken for names ({shown}): "
+        doubt += "pass header=False if it is one, or give the columns names"
+    return Layout(unique_names(rows[0]), delimiter, encoding, n_blank, header, doubt), head
 
 
 def csv_batches(
@@ -117,7 +139,7 @@ def csv_batches(
             read_options=pa.csv.ReadOptions(
                 column_names=layout.names,
                 skip_rows=layout.n_blank,
-                skip_rows_after_names=1,
+                skip_rows_after_names=int(layout.header),
                 use_threads=False,
                 block_size=BLOCK,
                 encoding="utf8" if layout.encoding == "utf-8" else layout.encoding,
@@ -143,7 +165,7 @@ def csv_batches(
         raise TableError(f"{label} is cut off or damaged: {' '.join(str(error).split())}. Get it once more.") from None
     runs_on = last is not None and "\n" in (last.column(last.num_columns - 1)[0].as_py() or "")
     if runs_on and counted.n_quotes % 2 and layout.encoding[:6] not in ("utf-16", "utf-32"):
-        raise TableError(f"{label} has a quote that opens and never closes. Close it or remove it.")
+        raise TableError(open_quote(label, find_faults(reopen, layout).quote))
 
 
 class _Counted(io.RawIOBase):
@@ -216,32 +238,21 @@ def _fit(text: str, delimiter: str) -> tuple[float, int]:
     return (0.0, 0) if width < 2 else (sum(len(row) == width for row in rows) / len(rows), width)
 
 
-def _ragged_line(reopen: Any, layout: Layout) -> str:
-    """Return the line of the first row with too few or too many cells, in words; "" where it cannot be found."""
-    if reopen is None:
-        return ""
-    with reopen() as stream, io.TextIOWrapper(stream, encoding=layout.encoding, errors="replace", newline="") as text:
-        reader = csv.reader(text, delimiter=layout.delimiter)
-        try:
-            for row in reader:
-                if row and len(row) != len(layout.names):
-                    return f"line {reader.line_num}"
-        except csv.Error:
-            return ""
-    return ""
-
-
 def _reason(error: Exception, layout: Layout, label: str, reopen: Any) -> str:
     """Return pyarrow's error in a line that says what to do."""
     said = str(error)
     if isinstance(error, UnicodeError) or "invalid UTF8" in said:
         return _undecodable(label, layout.encoding)
-    if "straddling" in said:
-        return f"{label} has a row of more than {BLOCK // 2**20} MiB: a quote that opens may never close. Close it."
+    straddling = "straddling" in said
     ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", said)
+    faults = find_faults(reopen, layout) if ragged or straddling else Faults()
+    if faults.quote:
+        return open_quote(label, faults.quote)
+    if straddling:
+        return f"{label} has a row of more than {BLOCK // 2**20} MiB: a quote that opens may never close. Close it."
     if ragged:
         row, expected, got = ragged.groups()
-        where = _ragged_line(reopen, layout) or f"row {row}, the header being row 1"
+        where = faults.ragged or f"row {row}" + (", the header being row 1" if layout.header else "")
         return (
             f"{label} has {got} cell{'s' if got != '1' else ''} instead of {expected} in {where}. Mend it, or pass "
             f"'delimiter' if it is not {layout.delimiter!r}."

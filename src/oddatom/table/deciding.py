@@ -11,6 +11,7 @@ from oddatom.table.dates import DATE_FORMATS, ISO, quick_dates, read_dates
 from oddatom.table.decision import ColumnDecision, leave_out
 from oddatom.table.forms import DAY, Values, date_text, dates, numbers
 from oddatom.table.ids import number_id, text_id
+from oddatom.table.large_numbers import note_large_numbers
 from oddatom.table.words import (
     COMMAS,
     DECIMAL_COMMA,
@@ -59,6 +60,10 @@ class Rules(NamedTuple):
 
 def decide(name: str, values: Values, rules: Rules) -> ColumnDecision:
     """Return what to do with a column."""
+    return note_large_numbers(_decide(name, values, rules), values)
+
+
+def _decide(name: str, values: Values, rules: Rules) -> ColumnDecision:
     if values.form == "other":
         return leave_out(name, "other", "it holds lists or bytes, not single values")
     if values.form == "empty":

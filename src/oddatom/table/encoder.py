@@ -20,6 +20,7 @@ from oddatom.table.deciding import Rules, decide
 from oddatom.table.decision import ColumnDecision, leave_out
 from oddatom.table.encoding import encode
 from oddatom.table.forms import no_values
+from oddatom.table.large_numbers import large_number_advice
 from oddatom.table.number_styles import settle_styles
 from oddatom.table.wording import in_words, nothing_left, some
 
@@ -120,6 +121,8 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Decide what to do with every column.
 
+        A `TableWarning` says where whole numbers above 2**53 that differ become the same float.
+
         Parameters
         ----------
         X : pyarrow.Table or RecordBatch, pandas or polars frame, or array-like of shape (n_samples, n_features)
@@ -153,6 +156,8 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
                 self.feature_names_in_ = np.array(table.names, dtype=object)
             elif hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
+        if messages := large_number_advice(self.columns_):
+            warnings.warn(f"{some(messages, '; ')}.", TableWarning, stacklevel=2)
         return self
 
     def transform(self, X: Any) -> np.ndarray:

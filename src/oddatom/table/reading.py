@@ -6,11 +6,12 @@ import codecs
 import os
 import stat
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from oddatom.exceptions import TableError
+from oddatom.exceptions import TableError, TableWarning
 from oddatom.table._arrow import pa
 from oddatom.table.csv_text import unzipped
 from oddatom.table.sources import ArrowTable, CsvTable, ParquetTable, Stream
@@ -37,6 +38,7 @@ def open_table(
     format: str | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    header: bool = True,
 ) -> TableSource:
     """Open a table in a file, to read it whole or in batches of rows in constant memory.
 
@@ -59,6 +61,9 @@ def open_table(
         Of a text table. None means a tab for tsv, and for csv what fits its first rows: comma, semicolon, tab or bar.
     encoding : str, default="utf-8"
         Of a text table.
+    header : bool, default=True
+        Whether a text table has names in its first line. If not they are "column 1", "column 2", … If it has, and
+        the line looks like a row, a `TableWarning` says so.
 
     Returns
     -------
@@ -90,8 +95,25 @@ def open_table(
             "instead. 'utf-8' and 'latin-1' are usual."
         ) from None
     encoding = "utf-8" if encoding == "utf-8-sig" else encoding
-    table = _open(os.fspath(path), format, delimiter, encoding)
+    if not isinstance(header, bool):
+        raise ValueError(f"The 'header' parameter of open_table must be True or False. Got {header!r} instead.")
+    table = _open(os.fspath(path), format, _Text(delimiter, encoding, header))
+    if getattr(table, "doubt", ""):
+        warnings.warn(f"{table.doubt}.", TableWarning, stacklevel=2)
     return TableSource(table, batch_rows, columns)
+
+
+class _Text(NamedTuple):
+    """What the user says of a text table."""
+
+    delimiter: str | None
+    encoding: str
+    header: bool
+
+    def open(self, stream: Stream, kind: str | None) -> CsvTable:
+        """Return a text table."""
+        delimiter = "\t" if kind == "tsv" and self.delimiter is None else self.delimiter
+        return CsvTable(stream, delimiter, self.encoding, self.header)
 
 
 class TableSource:
@@ -139,12 +161,12 @@ class TableSource:
         return pa.Table.from_batches(list(self), self.schema)
 
 
-def _open(path: str, format: str | None, delimiter: str | None, encoding: str) -> Any:
+def _open(path: str, format: str | None, text: _Text) -> Any:
     """Return the table at a path, opened as what it is."""
     if path == "-":
         if sys.stdin is None:
             raise TableError("standard input is closed. Pass a file, or open it.")
-        return _open_pipe(sys.stdin.buffer, "standard input", format, delimiter, encoding)
+        return _open_pipe(sys.stdin.buffer, "standard input", format, text)
     label = repr(path)
     try:
         mode = Path(path).stat().st_mode
@@ -155,7 +177,7 @@ def _open(path: str, format: str | None, delimiter: str | None, encoding: str) -
         if not stat.S_ISREG(mode):
             pipe = open(path, "rb")  # noqa: SIM115 - read later
             try:
-                return _open_pipe(pipe, label, kind, delimiter, encoding, pipe.close)
+                return _open_pipe(pipe, label, kind, text, pipe.close)
             except BaseException:
                 pipe.close()
                 raise
@@ -169,7 +191,7 @@ def _open(path: str, format: str | None, delimiter: str | None, encoding: str) -
         if kind == "parquet":
             return ParquetTable(path, label)
         stream = Stream(label, path)
-        return ArrowTable(stream) if kind == "arrow" else CsvTable(stream, _delimiter(kind, delimiter), encoding)
+        return ArrowTable(stream) if kind == "arrow" else text.open(stream, kind)
     except FileNotFoundError:
         raise TableError(
             f"{label} does not exist. Check the path; the current folder is {str(Path.cwd())!r}."
@@ -178,7 +200,7 @@ def _open(path: str, format: str | None, delimiter: str | None, encoding: str) -
         raise TableError(f"{label} may not be read. Check its permissions.") from None
 
 
-def _open_pipe(pipe: Any, label: str, kind: str | None, delimiter: str | None, encoding: str, close: Any = None) -> Any:
+def _open_pipe(pipe: Any, label: str, kind: str | None, text: _Text, close: Any = None) -> Any:
     """Return the table that comes through a pipe; `close` is called when it has been read."""
     if kind == "parquet":
         raise TableError(f"{label} cannot be read as parquet, which needs a file. Pass a file, csv or an Arrow stream.")
@@ -186,8 +208,4 @@ def _open_pipe(pipe: Any, label: str, kind: str | None, delimiter: str | None, e
     stream = Stream(label, pipe=pipe, close=close)
     if kind == "arrow" or (kind is None and pipe.peek(4)[:4] == b"\xff\xff\xff\xff"):
         return ArrowTable(stream)
-    return CsvTable(stream, _delimiter(kind, delimiter), encoding)
-
-
-def _delimiter(kind: str | None, delimiter: str | None) -> str | None:
-    return "\t" if kind == "tsv" and delimiter is None else delimiter
+    return text.open(stream, kind)

@@ -52,11 +52,12 @@ class CsvTable:
 
     format = "csv"
 
-    def __init__(self, stream: Stream, delimiter: str | None, encoding: str) -> None:
+    def __init__(self, stream: Stream, delimiter: str | None, encoding: str, header: bool = True) -> None:
         self.label = stream.label
         self._stream = stream
         with _damage(self.label, "csv"), stream.opened() as lines:
-            self._layout, head = find_layout(lines, self.label, delimiter, encoding)
+            self._layout, head = find_layout(lines, self.label, delimiter, encoding, header)
+        self.doubt = self._layout.doubt
         self._head = head if stream.once else b""
         told = {DELIMITER: self._layout.delimiter.encode()}
         self.schema = pa.schema([(name, pa.string()) for name in self._layout.names], told)
