@@ -124,3 +124,13 @@ def test_auto_of_infinite_scores():
         assert auto_offset(np.append(s, [-np.inf, -np.inf, np.inf])) == auto_offset(s)
         assert np.isfinite(auto_offset(np.array([-np.inf, np.inf])))
         assert np.isfinite(auto_offset(np.array([-1.7e308, 1.7e308, 1.7e308])))
+
+
+def test_auto_with_a_least_deviation():
+    s = np.concatenate([np.tile([0.0, 0.01, 0.02], 100), np.full(40, -0.3), [-9.0]])
+    assert flagged(s, auto_offset(s)) == 41
+    assert auto_offset(s, 0.5) == pytest.approx(0.01 - 2.5 * 0.5, abs=0.02)
+    assert flagged(s, auto_offset(s, 0.5)) == 1
+    assert auto_offset(1e200 * s, 0.5e200) == pytest.approx(1e200 * auto_offset(s, 0.5))
+    normal = SETS["normal"]
+    assert auto_offset(normal, 0.1) == auto_offset(normal)  # which spreads more

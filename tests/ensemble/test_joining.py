@@ -105,6 +105,20 @@ def test_parts_that_hardly_vary(kind, k):
     assert (far[:, p] > Z[:, p]).all()
 
 
+@pytest.mark.parametrize("k", [0, 4 * M])
+def test_quartiles_of_one_kind_of_rows_among_others(k):
+    rng = np.random.default_rng(4)
+    many = rng.lognormal(0.0, 0.05, 200)
+    values = np.where(np.arange(200) % 5 == 0, 1000.0 * many, many)  # a fifth is of another kind
+    calibration = fit_calibration(changed(some_parts(), k, values))
+    z = (np.log(values + calibration.lift[k]) - calibration.center[k]) / calibration.spread[k]
+    assert 1.0 < z.max() < 3.0  # not 100, as by the quartiles
+    fewer = np.where(np.arange(200) % 25 == 0, 1000.0 * many, many)  # where they are few, the quartiles say what is odd
+    calibration = fit_calibration(changed(some_parts(), k, fewer))
+    z = (np.log(fewer + calibration.lift[k]) - calibration.center[k]) / calibration.spread[k]
+    assert z.max() > 50.0
+
+
 def test_no_rows():
     assert z_scores(RowParts(*(a[:0] for a in some_parts())), fit_calibration(some_parts())).shape == (0, 6)
 

@@ -9,18 +9,20 @@ _HALF_WIDTH = 0.674489750196082  # half of a normal distribution lies within so 
 _EPS, _LARGEST = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).max)
 
 
-def auto_offset(scores: np.ndarray) -> float:
+def auto_offset(scores: np.ndarray, least: float = 0.0) -> float:
     """Return c − 2.5 σ, with c the centre and σ the spread of the shortest interval that holds most of the scores.
 
     That interval is where normal rows crowd, whatever lies in either tail: up to half of the rows may be anomalies.
     σ is the deviation of a normal distribution whose middle half has that length. Where that half of the scores is one
     value, σ is the standard deviation of all: constant scores are all normal. The cut moves with a shift and a positive
-    scale of the scores and does not depend on their order.
+    scale of the scores (and of `least`) and does not depend on their order.
 
     Parameters
     ----------
     scores : (N,)
         Higher = more normal. Infinite ones are left out.
+    least : float
+        Least σ, where the scores have a unit: of rows of a few kinds most score nearly alike, which says nothing.
     """
     s = np.sort(scores[np.isfinite(scores)])
     N = s.size
@@ -34,4 +36,4 @@ def auto_offset(scores: np.ndarray) -> float:
     shortest = np.flatnonzero(widths <= width * (1.0 + 1e-9) + 4.0 * _EPS)  # all that tie: rounding is no judge
     center = 0.5 * float((s[shortest] + s[shortest + h - 1]).mean())
     spread = 0.5 * width / _HALF_WIDTH if width > 4.0 * _EPS else float(s.std())
-    return max(size * (center - _DEVIATIONS * spread), -_LARGEST)
+    return max(size * (center - _DEVIATIONS * max(spread, least / size)), -_LARGEST)

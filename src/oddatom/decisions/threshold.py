@@ -16,8 +16,8 @@ from oddatom.decisions.share import share_offset
 
 FDR = 0.1  # the level of threshold="fdr"
 
-# Thresholds by name that need the training scores alone; "svm" asks the detector.
-OFFSETS: dict[str, Callable[[np.ndarray], float]] = {"auto": auto_offset}
+# Thresholds by name that need the training scores, and what differences of them mean; "svm" asks the detector.
+OFFSETS: dict[str, Callable[[np.ndarray, float], float]] = {"auto": auto_offset}
 
 
 class Threshold(NamedTuple):
@@ -76,6 +76,11 @@ class ThresholdMixin:
 
     _thresholds: ClassVar[tuple[str, ...]] = ("svm", *OFFSETS)  # by name
 
+    @property
+    def _least_deviation(self) -> float:
+        """What a deviation of normal rows' scores is at least, where scores have a unit."""
+        return 0.0
+
     def _svm_offset(self) -> float:
         """Return the offset of threshold="svm"; a detector without that name in `_thresholds` needs none."""
         raise NotImplementedError
@@ -105,7 +110,7 @@ class ThresholdMixin:
         if threshold.kind == "fdr":
             # The training rows' own p-values are 1/N, 2/N, …, of which the procedure reports none at any level below 1.
             return float(np.nextafter(self.train_scores_[0], -np.inf))
-        return OFFSETS[threshold.kind](self.train_scores_)
+        return OFFSETS[threshold.kind](self.train_scores_, self._least_deviation)
 
     def _apply_threshold(self, threshold: Threshold) -> None:
         self.offset_, self.threshold_ = self._offset(threshold), threshold

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,6 +29,7 @@ from oddatom.model_io.mixin import SaveMixin
 from oddatom.sources import Source, passes
 
 SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
+LEAST_DEVIATION = 0.5  # of scores, which but for the margin are made of z-scores; tables have .5 to .8
 CHUNK_ROWS = 16_384
 EXPLAIN_NUMBERS = 2**20  # in a chunk of rows that is explained: shares take a dozen arrays of its size
 
@@ -323,7 +324,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         p = np.empty(X.shape[0])
         groups = range(self.ensemble_.n_groups)
         with threads(self.n_jobs):
-            for rows in _slices(X.shape[0]):
+            for rows in gen_batches(X.shape[0], CHUNK_ROWS):
                 parts = self.ensemble_.parts(X[rows])
                 scores = [self._score(self.ensemble_.z_scores(parts, group)) for group in groups]
                 p[rows] = self.conformal_.p_values(np.stack(scores, axis=1))
@@ -364,6 +365,10 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         """The weight of every part in the joined score."""
         return self.ensemble_.weights_by_part()
 
+    @property
+    def _least_deviation(self) -> float:
+        return 0.0 if self.score_ == "margin" else LEAST_DEVIATION
+
     def _svm_offset(self) -> float:
         return self.svm_offset_
 
@@ -372,7 +377,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
 
     def _chunks(self, X: np.ndarray, most: int = CHUNK_ROWS) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and their calibrated parts, inside `threads`."""
-        for rows in _slices(X.shape[0], min(most, CHUNK_ROWS)):
+        for rows in gen_batches(X.shape[0], min(most, CHUNK_ROWS)):
             yield rows, self.ensemble_.z_scores(self.ensemble_.parts(X[rows]))
 
     def _held_out(self, sample: np.ndarray, parts: RowParts) -> list[np.ndarray]:
@@ -393,8 +398,3 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
                 f"The 'trim' parameter of {type(self).__name__} must hold shares in the range [0.0, 1.0), at least "
                 f"one. Got {self.trim!r} instead. {self._advice['trim']}"
             )
-
-
-def _slices(n_rows: int, size: int = CHUNK_ROWS) -> Iterator[slice]:
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))

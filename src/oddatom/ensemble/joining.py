@@ -17,6 +17,7 @@ LIFT = 1e-3  # of the median, added before the logarithm
 LEAST_AGREEMENT = 0.01
 LEAST_LIFT = 1e-9  # parts are in units of the noise: what is below is rounding
 LEAST_SPREAD = 0.02  # of a logarithm: a part that hardly varies must not drown the others
+NARROW = 0.25  # of the spread of the upper half: quartiles closer than that are those of one kind of rows among others
 _QUARTILES, _TENTH = 1.3489795003921634, 1.2815515655446004  # a normal distribution's q75 − q25 and q90 − q50
 
 
@@ -45,8 +46,9 @@ def fit_calibration(parts: RowParts) -> Calibration:
     logs = np.log(values + lift[:, None])
     low, center, high, far = np.quantile(logs, [0.25, 0.5, 0.75, 0.9], axis=1)
     spread = (high - low) / _QUARTILES
-    for k in np.flatnonzero(spread <= LEAST_SPREAD):
-        widest = max(spread[k], (far[k] - center[k]) / _TENTH, np.sort(logs[k]).std())
+    tail = (far - center) / _TENTH
+    for k in np.flatnonzero((spread <= LEAST_SPREAD) | (spread < NARROW * tail)):
+        widest = max(spread[k], tail[k], np.sort(logs[k]).std())
         spread[k] = max(widest, LEAST_SPREAD) if widest > LEAST_LIFT else 1.0  # 1 where all rows are alike
     return Calibration(lift, center, spread)
 

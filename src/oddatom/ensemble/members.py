@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from oddatom.ensemble.trimmed import (
+    FEWEST_SERVED,
     LLOYD_STEPS,
     SWEEPS,
     Spread,
     code_one,
+    deviations,
     kept,
     learn_atoms,
     learn_centroids,
@@ -20,6 +22,7 @@ from oddatom.ensemble.trimmed import (
 from oddatom.features.asinh import stretch
 
 ROWS_PER_CENTROID, ROWS_PER_ATOM = 10, 5  # no more of either than the rows can carry
+MOST_KINDS = 64  # of rows, to give each its centroid
 FEATURE_RIDGE = 0.1  # of the mean noise, added to every feature's
 
 
@@ -80,12 +83,13 @@ def learn_member(Y: np.ndarray, rarity: np.ndarray, t: float, sizes: Sizes, rng:
         Draws the starts.
     """
     n, m = Y.shape
-    calm = _least(rarity, t)
     K = max(1, min(sizes.n_centroids, n // ROWS_PER_CENTROID))
+    starts = rng.permutation(_least(rarity, t))[:K]
+    usual = usual_rows(Y, rarity, t)
     steps: list[float] = []
-    C = learn_centroids(Y, Y[rng.permutation(calm)[:K]], t, steps)
+    C = learn_centroids(Y, Y[usual if usual.size else starts], t, steps)
     steps += steps[-1:] * (LLOYD_STEPS - len(steps))  # where it stopped early
-    W = Y - C[nearest(Y, C)[0]]
+    W = deviations(Y, C, nearest(Y, C)[0])
     energy = np.einsum("ij,ij->i", W, W)
 
     calm = _least(energy, t)
@@ -119,6 +123,31 @@ def learn_member(Y: np.ndarray, rarity: np.ndarray, t: float, sizes: Sizes, rng:
         spread=learn_spread(W, sizes.n_directions, t, rng),
         history=np.array(steps),
     )
+
+
+def usual_rows(Y: np.ndarray, rarity: np.ndarray, t: float) -> np.ndarray:
+    """Return one row of each usual kind, where rows come in kinds, such as those of a few categories; else none.
+
+    The commonest kinds that make up the share 1 − t are usual, and so are those a quarter as common as the last of
+    these: which of many equal ones are left out, chance would decide.
+
+    Parameters
+    ----------
+    Y : (n, m)
+    rarity : (n,)
+        The same for rows that are alike.
+    t : float
+    """
+    n, none = rarity.size, np.empty(0, np.int64)
+    if np.unique(rarity).size > n // 2:  # no need to compare the rows themselves
+        return none
+    kinds = np.ascontiguousarray(Y + 0.0).view(np.dtype((np.void, Y.itemsize * Y.shape[1])))[:, 0]
+    _, first, counts = np.unique(kinds, return_index=True, return_counts=True)
+    falling = np.sort(counts)[::-1]
+    last = falling[np.searchsorted(np.cumsum(falling), (1.0 - t) * n)]
+    fewest = max(FEWEST_SERVED * n, 2.0)
+    usual = np.sort(first[counts >= max(0.25 * last, fewest)])
+    return usual if last >= fewest and usual.size <= MOST_KINDS else none
 
 
 def _least(values: np.ndarray, t: float) -> np.ndarray:

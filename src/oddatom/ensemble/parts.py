@@ -11,6 +11,7 @@ from numba import njit, prange
 from oddatom._threads import split
 from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.members import Member
+from oddatom.ensemble.trimmed import ROUNDING
 from oddatom.features.asinh import BEND, FARTHEST, TOP, AsinhScaling
 
 BLOCK = 64  # rows computed side by side
@@ -149,7 +150,7 @@ def _product(T, i, Y, acc):
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
 def deviations(Y, C, half, W, acc, best, chosen):
-    """Put y − c of the nearest centroid c into W."""
+    """Put y − c of the nearest centroid c into W, 0 where that is rounding."""
     for j in range(BLOCK):
         best[j] = -np.inf
         chosen[j] = 0
@@ -163,7 +164,8 @@ def deviations(Y, C, half, W, acc, best, chosen):
                 chosen[j] = k
     for f in range(C.shape[1]):
         for j in range(BLOCK):
-            W[f, j] = Y[f, j] - C[chosen[j], f]
+            w = Y[f, j] - C[chosen[j], f]
+            W[f, j] = w if abs(w) > ROUNDING * (1.0 + abs(Y[f, j])) else 0.0
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})

@@ -7,6 +7,7 @@ import numpy as np
 from oddatom.ensemble.codes import row_codes
 from oddatom.ensemble.joining import JOINED, PARTS
 from oddatom.ensemble.model import Ensemble, typicality
+from oddatom.ensemble.trimmed import deviations
 from oddatom.features.asinh import stretch
 
 
@@ -62,7 +63,7 @@ def _by_part(X: np.ndarray, ensemble: Ensemble) -> np.ndarray:
     out = {name: np.zeros(Y.shape) for name in PARTS}
     for b in range(M):
         chosen = codes.atom[:, b]
-        W = Y - packed.centroids[b][codes.centroid[:, b]]
+        W = deviations(Y, packed.centroids[b], codes.centroid[:, b])
         A = codes.gain[:, b, None] * packed.atoms[b][chosen]
         E = (W - A) ** 2
         length = E * packed.precision[b] + A**2 * packed.gain_precision[b][chosen][:, None]

@@ -14,6 +14,7 @@ import torch
 from oddatom.ensemble.joining import JOINED, PARTS
 from oddatom.ensemble.model import Ensemble
 from oddatom.ensemble.parts import MEMBER_PARTS, Packed
+from oddatom.ensemble.trimmed import ROUNDING
 from oddatom.features.asinh import BEND, FARTHEST, TOP
 from oddatom.shards.torch_rows import DeviceRows, from_host
 
@@ -146,12 +147,14 @@ class TorchEnsemble:
         rows = Y.expand(M, B, m)
         k = torch.baddbmm(packed.half_norms[:, None], rows, packed.centroids.mT, alpha=-1.0).argmin(dim=2)
         W = Y - _chosen(packed.centroids, k)
+        W.masked_fill_(W.abs() <= ROUNDING * (1.0 + Y.abs()), 0.0)
         along = torch.bmm(W, packed.directions.mT).square_()
         distance = W.square().sum(dim=2).mul_(packed.rest_precision[:, None])
         distance += torch.bmm(along, packed.direction_gain[:, :, None])[:, :, 0]
         G = torch.bmm(W, packed.atoms.mT)
         i = G.abs().argmax(dim=2)
         c = G.gather(2, i[:, :, None])
+        i = i.masked_fill(c[:, :, 0] == 0.0, 0)  # of gains that tie at 0 the first, as the kernel takes
         E = W.addcmul_(c, _chosen(packed.atoms, i), value=-1).square_()
         residual = E.sum(dim=2)
         largest = E.mul_(squares).mul_(packed.feature_precision[:, None]).amax(dim=2)

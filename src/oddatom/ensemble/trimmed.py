@@ -18,6 +18,7 @@ SUBSPACE_STEPS = 4
 FEWEST_SERVED = 0.01  # a centroid that serves a smaller share of the rows is dropped
 LEAST_ENERGY = 4e-4  # an atom that takes up a smaller share of the deviations is dropped
 RIDGE, RIDGE_PER_COLUMN = 0.05, 1e-4  # of the mean variance, added to every variance
+ROUNDING = 1e-12  # of 1 + |y|, or of its square: a deviation y − c below it is none, nor is a square of one
 WIDE = 64  # columns from which the leading directions come from subspace iteration
 
 
@@ -28,11 +29,19 @@ def kept(values: np.ndarray, t: float) -> np.ndarray:
 
 
 def nearest(Y: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the centroid next to every row, and the squared distance to it."""
+    """Return the centroid next to every row, and the squared distance to it, 0 where that is rounding."""
     half = 0.5 * np.einsum("ij,ij->i", C, C) - Y @ C.T
     label = half.argmin(axis=1)
-    distance = np.einsum("ij,ij->i", Y, Y) + 2.0 * np.take_along_axis(half, label[:, None], axis=1)[:, 0]
-    return label, np.maximum(distance, 0.0)
+    energy = np.einsum("ij,ij->i", Y, Y)
+    distance = energy + 2.0 * np.take_along_axis(half, label[:, None], axis=1)[:, 0]
+    return label, np.where(distance > ROUNDING * (1.0 + energy), distance, 0.0)
+
+
+def deviations(Y: np.ndarray, C: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """Return y − c of every row and its centroid; 0 where that is rounding, so that rounding chooses nothing."""
+    W = Y - C[label]
+    W[np.abs(W) <= ROUNDING * (1.0 + np.abs(Y))] = 0.0
+    return W
 
 
 def learn_centroids(Y: np.ndarray, C: np.ndarray, t: float, history: list[float] | None = None) -> np.ndarray:
@@ -103,7 +112,9 @@ def code_one(W: np.ndarray, D: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
     G = W @ D.T
     chosen = np.abs(G).argmax(axis=1)
     gain = np.take_along_axis(G, chosen[:, None], axis=1)[:, 0]
-    return chosen, gain, np.maximum(np.einsum("ij,ij->i", W, W) - gain * gain, 0.0)
+    energy = np.einsum("ij,ij->i", W, W)
+    residual = energy - gain * gain
+    return chosen, gain, np.where(residual > ROUNDING * energy, residual, 0.0)
 
 
 class Spread(NamedTuple):

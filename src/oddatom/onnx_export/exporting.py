@@ -6,11 +6,13 @@ import json
 import os
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom import __version__
 from oddatom._atomic import write_atomic
+from oddatom._within import detector_within
 from oddatom.detectors import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
 
 MOST_NONZERO = 32  # steps of a pursuit that are written out: their number of operations grows with its square
@@ -28,10 +30,11 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     - "label", `predict`, int64: +1 for inliers, −1 for anomalies.
 
     It computes in float64 whatever its input is, and gives the detector's scores up to rounding. Rows that tie are the
-    exception: where two atoms, or two centroids, fit a row equally well to the last digits, rounding chooses; in an
-    ensemble also the atom of a row that is itself a centroid. A row on the margin may get either label. A row with
-    a NaN or an infinity, which the detector refuses, scores NaN and has label −1. A row so large that it overflows
-    when it is scaled, which the dictionary detectors take in other units, scores NaN or infinity.
+    exception: where two atoms, or two centroids, fit a row equally well to the last digits, rounding chooses. A row on
+    the margin to within 1e-12 of the largest training score is an inlier, as training rows that a share's offset was
+    taken from are. A row with a NaN or an infinity, which the detector refuses, scores NaN and has label −1. A row so
+    large that it overflows when it is scaled, which the dictionary detectors take in other units, scores NaN or
+    infinity.
 
     The detectors that can be exported are `DPLOCSVM`, whose margin is linear (representation="analysis"), `DLOCSVM`
     and `DPLOCSVM` with codes by matching pursuit of up to 32 non-zeros, written out step by step, `OddAtomDetector`,
@@ -77,7 +80,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     finite = graph.sum(graph("Sub", rows, rows), 1)  # 0, and NaN where a number is none
     scores = graph("Add", scores, finite, name="scores")
     decision = graph("Sub", scores, float(model.offset_), name="decision")
-    graph("Where", graph("GreaterOrEqual", decision, 0.0), 1, -1, name="label")
+    graph("Where", graph("GreaterOrEqual", decision, -_rounding(model)), 1, -1, name="label")
     outputs = {"scores": "float64", "decision": "float64", "label": "int64"}
     exported = graph.model(type(model).__name__, ("X", dtype, model.n_features_in_), outputs, _properties(model))
     if path is not None:
@@ -99,6 +102,12 @@ def _scores(graph: Any, X: str, model: Any) -> str:
     D = model.components_
     codes = dictionary.pursue(graph, Y, D, min(model.n_nonzero_, D.shape[0]))
     return dictionary.CODE_SCORES[model.score_](graph, codes, model.coef_, model.code_statistics_)
+
+
+def _rounding(model: Any) -> float:
+    """Return what scores may differ by from the detector's: offsets are training scores, and rows with those tie."""
+    scores = getattr(model, "train_scores_", np.zeros(0))
+    return 1e-12 * max(float(np.abs(scores[[0, -1]]).max()) if scores.size else 0.0, abs(float(model.offset_)), 1e-3)
 
 
 def _is_linear(model: Any) -> bool:
@@ -141,6 +150,8 @@ def _advice(model: Any) -> str:
     if isinstance(model, Pipeline):
         last = model.steps[-1][0]
         return f"export its last step, pipeline[{last!r}], and take rows through the other steps first"
+    if inner := detector_within(model):
+        return f"pass the detector in it, model{inner}"
     if isinstance(model, KDLOCSVM | KDPLOCSVM):
         return (
             "its scores need the kernel of new rows with the training rows or landmarks. Use the detector without a "

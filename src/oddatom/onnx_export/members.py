@@ -11,6 +11,7 @@ from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.joining import JOINED, PARTS
 from oddatom.ensemble.model import Ensemble
 from oddatom.ensemble.parts import MEMBER_PARTS, Packed
+from oddatom.ensemble.trimmed import ROUNDING
 from oddatom.features.asinh import BEND, FARTHEST, TOP
 from oddatom.onnx_export.graph import Graph
 
@@ -83,6 +84,8 @@ def _members(graph: Graph, Y: str, squares: str, packed: Packed) -> dict[str, st
     near = graph("Sub", packed.half_norms[:, None], graph("MatMul", Y, _turned(packed.centroids)))
     k = graph("ArgMin", near, axis=2, keepdims=0)
     W = graph("Sub", Y, _chosen(graph, packed.centroids, k))
+    rounding = graph("LessOrEqual", graph("Abs", W), graph("Mul", graph("Add", graph("Abs", Y), 1.0), ROUNDING))
+    W = graph("Where", rounding, 0.0, W)
     along = graph("MatMul", W, _turned(packed.directions))
     distance = graph("Mul", graph.sum(graph("Mul", W, W), 2), packed.rest_precision[:, None])
     gained = graph.sum(graph("Mul", graph("Mul", along, along), packed.direction_gain[:, None]), 2)

@@ -1,0 +1,47 @@
+"""Rows on the margin, and rows that are centroids: rounding must not decide what an exported model says of them."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+
+from oddatom import DLOCSVM, DPLOCSVM, LinearOneClassSVM, OddAtomDetector
+from oddatom.onnx import to_onnx
+
+onnxruntime = pytest.importorskip("onnxruntime")
+RNG = np.random.default_rng(5)
+KINDS = {
+    "four kinds": np.eye(4)[RNG.integers(0, 4, 1000)],
+    "three levels": RNG.integers(0, 3, (1000, 3)).astype(float),
+}
+
+
+def run(detector, X):
+    session = onnxruntime.InferenceSession(to_onnx(detector).SerializeToString())
+    return session.run(["scores", "decision", "label"], {"X": X})
+
+
+@pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
+@pytest.mark.parametrize("threshold", [0.05, 0.3, "auto", "svm"])
+@pytest.mark.parametrize("score", ["margin", "residual"])
+@pytest.mark.parametrize("Class", [DLOCSVM, DPLOCSVM])
+def test_labels_of_training_rows(Class, score, threshold):
+    for X in (KINDS["four kinds"], load_wine().data):
+        detector = Class(random_state=0, score=score, scaling="robust", threshold=threshold).fit(X)
+        np.testing.assert_array_equal(run(detector, X)[2], detector.predict(X))
+
+
+@pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
+def test_labels_of_the_svm():
+    for X in KINDS.values():
+        detector = LinearOneClassSVM(nu=0.2).fit(X + 0.5)
+        np.testing.assert_array_equal(run(detector, X + 0.5)[2], detector.predict(X + 0.5))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", KINDS)
+def test_rows_that_are_centroids(name, seed):
+    X = KINDS[name]
+    detector = OddAtomDetector(random_state=seed).fit(X[:700])
+    scores, _, labels = run(detector, X)
+    np.testing.assert_allclose(scores, detector.score_samples(X), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(labels, detector.predict(X))
