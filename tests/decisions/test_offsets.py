@@ -133,4 +133,5 @@ def test_auto_with_a_least_deviation():
     assert flagged(s, auto_offset(s, 0.5)) == 1
     assert auto_offset(1e200 * s, 0.5e200) == pytest.approx(1e200 * auto_offset(s, 0.5))
     normal = SETS["normal"]
-    assert auto_offset(normal, 0.1) == auto_offset(normal)  # which spreads more
+    assert auto_offset(normal, 100.0) == auto_offset(normal)  # which do not repeat
+    assert auto_offset(np.round(normal, 1), 0.1) == auto_offset(np.round(normal, 1))  # which spread more

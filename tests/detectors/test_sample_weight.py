@@ -116,6 +116,8 @@ def test_the_lagrangian_never_rises():
         (np.where(np.arange(178) == 7, np.inf, WEIGHTS), "must not be NaN or infinite. Got inf for row 7; give rows"),
         (np.nan, "Got nan for all rows"),
         (["heavy"] * 178, "must be numbers: could not convert string .* Pass one for each of the 178 rows"),
+        (np.ma.masked_equal(np.arange(178.0), 9), "must not be masked. Got a masked one for row 9; give rows"),
+        (WEIGHTS.astype(complex), "must be real numbers. Got complex ones"),
         (WEIGHTS * 1e300, "between 1e-100 and 1e\\+100"),
     ],
 )

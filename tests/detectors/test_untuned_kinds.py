@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oddatom import OddAtomDetector
-from oddatom.ensemble.members import MOST_KINDS, usual_rows
+from oddatom.ensemble.members import usual_rows
 
 
 def categories(rng, N, *sizes):
@@ -15,9 +15,11 @@ def categories(rng, N, *sizes):
 TABLES = {
     "one column of four": lambda rng: categories(rng, 1000, 4),
     "three times three": lambda rng: categories(rng, 1000, 3, 3),
-    "few rows": lambda rng: categories(rng, 60, 3, 3),
+    "few rows": lambda rng: categories(rng, 120, 3, 3),
     "very few rows": lambda rng: categories(rng, 40, 2, 2),
     "more kinds than centroids": lambda rng: categories(rng, 1000, 20, 2),
+    "as many kinds as can be": lambda rng: categories(rng, 1000, 8, 8),
+    "rounded otherwise": lambda rng: rng.integers(0, 3, (1000, 2)) * (1.0 + 1e-15 * rng.integers(0, 2, (1000, 2))),
     "numbers": lambda rng: rng.integers(0, 3, (1000, 3)).astype(float),
     "grades": lambda rng: rng.integers(1, 6, (1000, 2)).astype(float),
 }
@@ -25,13 +27,14 @@ TABLES = {
 
 @pytest.mark.parametrize("table", TABLES)
 def test_common_kinds_are_normal(table):
-    X = TABLES[table](np.random.default_rng(0))
-    found = [OddAtomDetector(random_state=seed).fit(X) for seed in range(3)]
-    for detector in found:
-        assert (detector.predict(X) == -1).mean() < 0.05
-        assert detector.score_samples(X).min() > -2.5
-    if len(X) == 1000:  # members see other rows, but the same kinds
-        assert_allclose(found[1].score_samples(X), found[0].score_samples(X), atol=0.2)
+    for drawn in range(2):
+        X = TABLES[table](np.random.default_rng(drawn))
+        found = [OddAtomDetector(random_state=seed).fit(X) for seed in range(2)]
+        for detector in found:
+            assert (detector.predict(X) == -1).mean() < 0.05
+            assert detector.score_samples(X).min() > -2.5
+        # Members see other rows, but the same kinds.
+        assert_allclose(found[1].score_samples(X), found[0].score_samples(X), atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -58,10 +61,9 @@ def test_rows_that_are_centroids_have_one_code():
     assert_allclose(detector.score_samples(kinds * (1 - 4e-16)), detector.score_samples(kinds), atol=1e-6)
 
 
-def usual(Y, t=0.2, rarity=None):
+def usual(Y, t=0.2, most=64):
     _, label, counts = np.unique(Y, axis=0, return_inverse=True, return_counts=True)
-    rarity = -np.log(counts[label.ravel()] / len(Y)) if rarity is None else rarity
-    return {tuple(row) for row in Y[usual_rows(Y, rarity, t)]}
+    return {tuple(row) for row in usual_rows(Y, -np.log(counts[label.ravel()] / len(Y)), t, most)}
 
 
 def test_usual_kinds():
@@ -72,13 +74,46 @@ def test_usual_kinds():
     assert usual(Y, 0.01) == {(k, k) for k in counts}  # the last but one brings it to 99 %, a quarter of 25 is 6
     assert usual(Y[::-1]) == usual(Y)
     assert usual(np.where(Y == 0.0, -0.0, Y)) == usual(Y)  # zeros have a sign
+    near = Y + 1e-14 * np.random.default_rng(1).integers(0, 2, Y.shape)
+    rarity = -np.log(np.unique(Y[:, 0], return_counts=True)[1][Y[:, 0].astype(int)])
+    assert len(usual_rows(near, rarity, 0.2, 64)) == 4
 
 
 def test_no_kinds():
     rng = np.random.default_rng(0)
     assert usual(rng.normal(size=(200, 3))) == set()
-    assert usual(np.repeat(rng.normal(size=(MOST_KINDS + 1, 2)), 10, axis=0)) == set()
-    assert len(usual(np.repeat(rng.normal(size=(MOST_KINDS, 2)), 10, axis=0))) == MOST_KINDS
-    assert usual(np.repeat(rng.normal(size=(300, 2)), 10, axis=0)) == set()  # each less than a hundredth
+    assert usual(np.repeat(rng.normal(size=(65, 2)), 10, axis=0)) == set()
+    assert len(usual(np.repeat(rng.normal(size=(64, 2)), 10, axis=0))) == 64
+    assert len(usual(np.repeat(rng.normal(size=(65, 2)), 10, axis=0), most=65)) == 65
+    assert usual(np.repeat(rng.normal(size=(300, 2)), 10, axis=0), most=300) == set()  # each less than .5 %
     # One value again and again among others, as a sensor that was off: what is left is no kind.
     assert usual(np.r_[np.zeros((550, 2)), rng.normal(size=(450, 2))]) == set()
+
+
+@pytest.mark.parametrize("share", [0.12, 0.22, 0.3])
+@pytest.mark.parametrize("m", [5, 20])
+def test_many_anomalies_among_rows_of_no_kind(m, share):
+    """What is done about rows that repeat does not touch others: the quartiles, and the scores' own spread, count."""
+    rng = np.random.default_rng(0)
+    X, n = rng.normal(size=(1000, m)), int(1000 * share)
+    X[:n] *= 10 ** rng.uniform(1, 3, (n, 1))
+    detector = OddAtomDetector(random_state=0).fit(X)
+    assert (detector.predict(X[:n]) == -1).mean() > 0.98
+    if share < 0.25:  # the third quartile is then theirs
+        assert np.median(detector.score_samples(X[:n])) < -5.0
+
+
+def test_p_values_of_kinds():
+    shares = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = categories(rng, 300, 3, 4)
+        p = OddAtomDetector(random_state=seed).fit(X[:200]).p_values(X[200:])
+        shares.append([(p <= level).mean() for level in (0.05, 0.1, 0.2, 0.5)])
+    assert (np.mean(shares, axis=0) <= np.array([0.05, 0.1, 0.2, 0.5]) + 0.02).all()
+
+
+def test_fewer_kinds_where_few_centroids_are_asked_for():
+    X = np.repeat(np.random.default_rng(0).normal(size=(60, 3)), 20, axis=0)
+    assert OddAtomDetector(random_state=0).fit(X).ensemble_.packed.centroids.shape[1] == 60
+    assert OddAtomDetector(n_centroids=4, random_state=0).fit(X).ensemble_.packed.centroids.shape[1] <= 4

@@ -108,7 +108,7 @@ def test_parts_that_hardly_vary(kind, k):
 @pytest.mark.parametrize("k", [0, 4 * M])
 def test_quartiles_of_one_kind_of_rows_among_others(k):
     rng = np.random.default_rng(4)
-    many = rng.lognormal(0.0, 0.05, 200)
+    many = np.round(rng.lognormal(0.0, 0.05, 200), 2)  # values that repeat
     values = np.where(np.arange(200) % 5 == 0, 1000.0 * many, many)  # a fifth is of another kind
     calibration = fit_calibration(changed(some_parts(), k, values))
     z = (np.log(values + calibration.lift[k]) - calibration.center[k]) / calibration.spread[k]
@@ -116,6 +116,10 @@ def test_quartiles_of_one_kind_of_rows_among_others(k):
     fewer = np.where(np.arange(200) % 25 == 0, 1000.0 * many, many)  # where they are few, the quartiles say what is odd
     calibration = fit_calibration(changed(some_parts(), k, fewer))
     z = (np.log(fewer + calibration.lift[k]) - calibration.center[k]) / calibration.spread[k]
+    assert z.max() > 50.0
+    apart = np.where(np.arange(200) % 5 == 0, 1000.0, 1.0) * rng.lognormal(0.0, 0.05, 200)  # no value twice
+    calibration = fit_calibration(changed(some_parts(), k, apart))
+    z = (np.log(apart + calibration.lift[k]) - calibration.center[k]) / calibration.spread[k]
     assert z.max() > 50.0
 
 

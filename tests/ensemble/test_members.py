@@ -12,7 +12,7 @@ from oddatom.ensemble.trimmed import LLOYD_STEPS, SWEEPS, kept
 
 def learn(Y, t=0.35, sizes=None, rarity=None, seed=0):
     rarity = np.sum(Y**2, axis=1) if rarity is None else rarity
-    return learn_member(Y, rarity, t, sizes or Sizes(), np.random.RandomState(seed))
+    return learn_member(Y, rarity, t, sizes or Sizes(), np.random.RandomState(seed), Y[:0])
 
 
 def leaves(member):

@@ -53,7 +53,7 @@ def test_learned_members():
     scaling = fit_asinh(X)
     Y = scaling.apply(X)
     rng = np.random.RandomState(0)
-    members = [learn_member(Y, np.sum(Y**2, axis=1), t, Sizes(), rng) for t in (0.0, 0.35, 0.5)]
+    members = [learn_member(Y, np.sum(Y**2, axis=1), t, Sizes(), rng, Y[:0]) for t in (0.0, 0.35, 0.5)]
     new = wide(70, seed=1)
     parts = row_parts(new, scaling, fit_histogram(X * scaling.unit), pack(members))
     assert_allclose(parts.members, reference.member_parts(reference.asinh_columns(X, new), members), rtol=1e-10)

@@ -37,6 +37,18 @@ def test_labels_of_the_svm():
         np.testing.assert_array_equal(run(detector, X + 0.5)[2], detector.predict(X + 0.5))
 
 
+@pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
+@pytest.mark.parametrize("unit", [1e-9, 1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("detector", [LinearOneClassSVM(), DLOCSVM(random_state=0), DPLOCSVM(random_state=0)], ids=str)
+def test_units(detector, unit):
+    X = RNG.normal(size=(200, 5)) + 3
+    new = np.vstack([X, -X[:50], RNG.normal(size=(100, 5))]) * unit
+    detector.fit(X * unit)
+    labels = run(detector, new)[2]
+    assert 20 < (labels == -1).sum() < 340
+    np.testing.assert_array_equal(labels, detector.predict(new))
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", KINDS)
 def test_rows_that_are_centroids(name, seed):

@@ -115,3 +115,9 @@ def test_large_whole_numbers_that_stay_different_are_not(kind, base):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert TableEncoder().fit(frame).describe() == ["a: number"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_large_number_in_several_spellings():
+    column = ["+9007199254740992", "9007199254740992", "009007199254740992", "5"] * 5
+    assert "digits" not in TableEncoder().fit(pd.DataFrame({"a": column})).describe()[0]

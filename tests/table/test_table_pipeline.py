@@ -108,7 +108,10 @@ def test_without_pyarrow_one_line_says_what_to_install():
         (pl.LazyFrame({"a": [1.0, 2.0]}), r"A polars LazyFrame was passed .* pass X\.collect\(\)"),
         ({"a": [1.0, 2.0]}, r"A mapping was passed .* make one of it, pandas\.DataFrame\(X\)"),
         ([{"a": 1.0}, {"a": 2.0}], "A list of mappings was passed"),
-        (np.ma.masked_greater(np.arange(8.0).reshape(4, 2), 6), r"A masked array .* X\.filled\(numpy\.nan\)"),
+        (
+            np.ma.masked_greater(np.arange(8.0).reshape(4, 2), 6),
+            r"X has one: fill it in first, X\.astype",
+        ),
     ],
     ids=str,
 )

@@ -22,7 +22,7 @@ def auto_offset(scores: np.ndarray, least: float = 0.0) -> float:
     scores : (N,)
         Higher = more normal. Infinite ones are left out.
     least : float
-        Least σ, where the scores have a unit: of rows of a few kinds most score nearly alike, which says nothing.
+        Least σ where scores repeat and have a unit: of rows of a few kinds most score nearly alike, which says nothing.
     """
     s = np.sort(scores[np.isfinite(scores)])
     N = s.size
@@ -36,4 +36,6 @@ def auto_offset(scores: np.ndarray, least: float = 0.0) -> float:
     shortest = np.flatnonzero(widths <= width * (1.0 + 1e-9) + 4.0 * _EPS)  # all that tie: rounding is no judge
     center = 0.5 * float((s[shortest] + s[shortest + h - 1]).mean())
     spread = 0.5 * width / _HALF_WIDTH if width > 4.0 * _EPS else float(s.std())
-    return max(size * (center - _DEVIATIONS * max(spread, least / size)), -_LARGEST)
+    if np.count_nonzero(s[1:] > s[:-1]) < N // 2:
+        spread = max(spread, least / size)
+    return max(size * (center - _DEVIATIONS * spread), -_LARGEST)

@@ -16,6 +16,14 @@ def check_weights(detector: Any, sample_weight: Any, X: Any, y: Any = None) -> t
     if sample_weight is None:
         return X, y, None
     name = type(detector).__name__
+    if np.ma.is_masked(sample_weight):
+        first = int(np.argmax(np.ma.getmaskarray(sample_weight)))
+        raise ValueError(
+            f"The 'sample_weight' of {name} must not be masked. Got a masked one for row {first}; give rows that are "
+            "not to count the weight 0."
+        )
+    if np.iscomplexobj(sample_weight):
+        raise ValueError(f"The 'sample_weight' of {name} must be real numbers. Got complex ones; pass their sizes.")
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
         if not np.isfinite(weights).all():  # of one number for all rows

@@ -29,7 +29,7 @@ from oddatom.model_io.mixin import SaveMixin
 from oddatom.sources import Source, passes
 
 SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
-LEAST_DEVIATION = 0.5  # of scores, which but for the margin are made of z-scores; tables have .5 to .8
+LEAST_DEVIATION = 0.5  # of scores that repeat; but for the margin they are made of z-scores, and tables have .5 to .8
 CHUNK_ROWS = 16_384
 EXPLAIN_NUMBERS = 2**20  # in a chunk of rows that is explained: shares take a dozen arrays of its size
 
@@ -75,7 +75,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
     n_groups : int, default=4
         Groups of members, each learned without one fold of the rows, which it scores for the p-values.
     n_centroids, n_atoms, n_directions : int, default=32, 32, 16
-        Most centroids and atoms of a member, and leading directions of its covariance.
+        Most centroids (twice that where rows come in kinds) and atoms of a member, leading directions of its spread.
     rows_per_member : int, default=2000
         Rows that a member is learned from.
     agreement : float, default=3.0
@@ -86,7 +86,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
     random_state : int, RandomState instance or None, default=None
         Draws samples and starts.
     n_jobs : int or None, default=None
-        Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
+        Threads. None means all cores, in a worker process its share. The result does not depend on it.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ LIFT = 1e-3  # of the median, added before the logarithm
 LEAST_AGREEMENT = 0.01
 LEAST_LIFT = 1e-9  # parts are in units of the noise: what is below is rounding
 LEAST_SPREAD = 0.02  # of a logarithm: a part that hardly varies must not drown the others
-NARROW = 0.25  # of the spread of the upper half: quartiles closer than that are those of one kind of rows among others
+NARROW = 0.25  # of the spread of the upper half: where values repeat, quartiles closer than that are those of one kind
 _QUARTILES, _TENTH = 1.3489795003921634, 1.2815515655446004  # a normal distribution's q75 − q25 and q90 − q50
 
 
@@ -48,6 +48,8 @@ def fit_calibration(parts: RowParts) -> Calibration:
     spread = (high - low) / _QUARTILES
     tail = (far - center) / _TENTH
     for k in np.flatnonzero((spread <= LEAST_SPREAD) | (spread < NARROW * tail)):
+        if spread[k] > LEAST_SPREAD and np.unique(values[k]).size > N // 2:
+            continue
         widest = max(spread[k], tail[k], np.sort(logs[k]).std())
         spread[k] = max(widest, LEAST_SPREAD) if widest > LEAST_LIFT else 1.0  # 1 where all rows are alike
     return Calibration(lift, center, spread)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from oddatom.ensemble.trimmed import (
-    FEWEST_SERVED,
     LLOYD_STEPS,
     SWEEPS,
     Spread,
@@ -22,7 +21,7 @@ from oddatom.ensemble.trimmed import (
 from oddatom.features.asinh import stretch
 
 ROWS_PER_CENTROID, ROWS_PER_ATOM = 10, 5  # no more of either than the rows can carry
-MOST_KINDS = 64  # of rows, to give each its centroid
+FEWEST_OF_A_KIND = 0.005  # of the rows, for it to be one
 FEATURE_RIDGE = 0.1  # of the mean noise, added to every feature's
 
 
@@ -67,7 +66,9 @@ class Member(NamedTuple):
     history: np.ndarray
 
 
-def learn_member(Y: np.ndarray, rarity: np.ndarray, t: float, sizes: Sizes, rng: np.random.RandomState) -> Member:
+def learn_member(
+    Y: np.ndarray, rarity: np.ndarray, t: float, sizes: Sizes, rng: np.random.RandomState, usual: np.ndarray
+) -> Member:
     """Learn centroids, atoms of the deviations, and the statistics of both, leaving out a share t at every step.
 
     Parameters
@@ -81,13 +82,18 @@ def learn_member(Y: np.ndarray, rarity: np.ndarray, t: float, sizes: Sizes, rng:
     sizes : Sizes
     rng : RandomState
         Draws the starts.
+    usual : (K, m)
+        A row of each usual kind, to be the centroids; none where rows do not come in kinds.
     """
     n, m = Y.shape
     K = max(1, min(sizes.n_centroids, n // ROWS_PER_CENTROID))
     starts = rng.permutation(_least(rarity, t))[:K]
-    usual = usual_rows(Y, rarity, t)
     steps: list[float] = []
-    C = learn_centroids(Y, Y[usual if usual.size else starts], t, steps)
+    if usual.size:
+        C, distance = usual, nearest(Y, usual)[1]
+        steps.append(float(distance[kept(distance, t)].mean()))
+    else:
+        C = learn_centroids(Y, Y[starts], t, steps)
     steps += steps[-1:] * (LLOYD_STEPS - len(steps))  # where it stopped early
     W = deviations(Y, C, nearest(Y, C)[0])
     energy = np.einsum("ij,ij->i", W, W)
@@ -125,7 +131,7 @@ def learn_member(Y: np.ndarray, rarity: np.ndarray, t: float, sizes: Sizes, rng:
     )
 
 
-def usual_rows(Y: np.ndarray, rarity: np.ndarray, t: float) -> np.ndarray:
+def usual_rows(Y: np.ndarray, rarity: np.ndarray, t: float, most: int) -> np.ndarray:
     """Return one row of each usual kind, where rows come in kinds, such as those of a few categories; else none.
 
     The commonest kinds that make up the share 1 − t are usual, and so are those a quarter as common as the last of
@@ -134,20 +140,24 @@ def usual_rows(Y: np.ndarray, rarity: np.ndarray, t: float) -> np.ndarray:
     Parameters
     ----------
     Y : (n, m)
+        Rows; those of a kind are alike to twelve decimals.
     rarity : (n,)
         The same for rows that are alike.
     t : float
+    most : int
+        Kinds, beyond which there are none.
     """
-    n, none = rarity.size, np.empty(0, np.int64)
+    n, none = rarity.size, Y[:0]
     if np.unique(rarity).size > n // 2:  # no need to compare the rows themselves
         return none
-    kinds = np.ascontiguousarray(Y + 0.0).view(np.dtype((np.void, Y.itemsize * Y.shape[1])))[:, 0]
+    rounded = np.ascontiguousarray(np.round(Y, 12) + 0.0)
+    kinds = rounded.view(np.dtype((np.void, Y.itemsize * Y.shape[1])))[:, 0]
     _, first, counts = np.unique(kinds, return_index=True, return_counts=True)
     falling = np.sort(counts)[::-1]
     last = falling[np.searchsorted(np.cumsum(falling), (1.0 - t) * n)]
-    fewest = max(FEWEST_SERVED * n, 2.0)
+    fewest = max(FEWEST_OF_A_KIND * n, 2.0)
     usual = np.sort(first[counts >= max(0.25 * last, fewest)])
-    return usual if last >= fewest and usual.size <= MOST_KINDS else none
+    return Y[usual] if last >= fewest and usual.size <= most else none
 
 
 def _least(values: np.ndarray, t: float) -> np.ndarray:

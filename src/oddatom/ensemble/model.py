@@ -9,7 +9,7 @@ import numpy as np
 
 from oddatom.ensemble.histogram import Histogram, fit_histogram
 from oddatom.ensemble.joining import JOINED, PARTS, Calibration, agreement_weights, fit_calibration, join, z_scores
-from oddatom.ensemble.members import Sizes, learn_member
+from oddatom.ensemble.members import Sizes, learn_member, usual_rows
 from oddatom.ensemble.parts import Packed, RowParts, pack, row_parts
 from oddatom.features.asinh import AsinhScaling, fit_asinh
 from oddatom.learning.interior_point import Block
@@ -121,12 +121,13 @@ def learn_ensemble(
     rarity = histogram.by_feature(U).sum(axis=1)
     Y = scaling.apply(X)
     place = np.arange(X.shape[0])
+    usual = [usual_rows(Y, rarity, t, 2 * sizes.n_centroids) for t in trims]
     members = []
     for group in range(n_groups):
         pool = place[place % n_groups != group]
-        for t in trims:
+        for t, kinds in zip(trims, usual, strict=True):
             rows = rng.permutation(pool)[: sizes.n_rows]
-            members.append(learn_member(Y[rows], rarity[rows], t, sizes, rng))
+            members.append(learn_member(Y[rows], rarity[rows], t, sizes, rng, kinds))
     packed = pack(members)
     parts = row_parts(X, scaling, histogram, packed)
     calibration = fit_calibration(parts)

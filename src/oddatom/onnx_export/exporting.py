@@ -107,7 +107,9 @@ def _scores(graph: Any, X: str, model: Any) -> str:
 def _rounding(model: Any) -> float:
     """Return what scores may differ by from the detector's: offsets are training scores, and rows with those tie."""
     scores = getattr(model, "train_scores_", np.zeros(0))
-    return 1e-12 * max(float(np.abs(scores[[0, -1]]).max()) if scores.size else 0.0, abs(float(model.offset_)), 1e-3)
+    size = float(np.abs(scores[[0, -1]]).max()) if scores.size else 0.0
+    unit = 0.0 if getattr(model, "scaling", None) is None else 1e-3  # rows that were scaled have sizes near 1
+    return 1e-12 * max(size, abs(float(model.offset_)), unit)
 
 
 def _is_linear(model: Any) -> bool:

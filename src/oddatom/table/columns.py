@@ -98,7 +98,7 @@ def _no_table(X: Any) -> str:
         what = "mapping" if isinstance(X, Mapping) else f"{type(X).__name__} of mappings"
         return f"A {what} was passed for X, but a table is required: make one of it, pandas.DataFrame(X)."
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        return "A masked array was passed for X, and masks are not read: fill it in first, X.filled(numpy.nan)."
+        return "Masks of arrays are not read, and X has one: fill it in first, X.astype(float).filled(numpy.nan)."
     return ""
 
 

@@ -66,6 +66,8 @@ def _distinct_words(text: Any) -> tuple[int, int]:
         return 0, 0
     words = pc.utf8_trim_whitespace(text).unique().drop_null()
     words = words.filter(pc.match_substring_regex(words, _WHOLE))
-    floats = pc.utf8_ltrim(words, characters="+").cast(pa.float64()).to_numpy(zero_copy_only=False)
+    words = pc.replace_substring_regex(words, r"^(?:\+|(-))?0*", r"\1").unique()  # one spelling for a number
+    words = words.filter(pc.greater_equal(pc.binary_length(words), DIGITS))
+    floats = words.cast(pa.float64()).to_numpy(zero_copy_only=False)
     large = (np.abs(floats) >= EXACT) & np.isfinite(floats)
     return int(large.sum()), np.unique(floats[large]).size
