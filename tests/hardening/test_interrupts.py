@@ -125,10 +125,14 @@ def test_the_command_line_interrupted_at_any_moment(tmp_path):
     for k in range(5):
         folder = tmp_path / str(k)
         process = started(folder)
-        time.sleep(0.15 + (length - 0.15) * k / 6)
-        missed += process.poll() is None  # unless it is interrupted
+        time.sleep(length * (0.1 + 0.15 * k))
+        ran = process.poll() is None
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
+        if "_get_module_details" in err:  # Python was still looking for the package: on a busy machine that takes a while
+            assert not list(folder.iterdir())
+            continue
+        missed += ran  # unless it is interrupted
         hits += process.returncode == 130
         assert "Traceback" not in err, err
         assert process.returncode in (0, 130), (process.returncode, err)
