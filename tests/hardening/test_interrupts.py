@@ -129,7 +129,7 @@ def test_the_command_line_interrupted_at_any_moment(tmp_path):
         ran = process.poll() is None
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
-        if "_get_module_details" in err:  # Python was still looking for the package: on a busy machine that takes a while
+        if "_get_module_details" in err:  # Python was still looking for the package, on a busy machine
             assert not list(folder.iterdir())
             continue
         missed += ran  # unless it is interrupted
