@@ -114,7 +114,8 @@ def test_an_atom_that_depends_on_others_is_not_taken(rows):
 
 
 def test_members_with_fewer_centroids_than_others(rows):
-    detector = OddAtomDetector(random_state=0).fit(np.repeat(rows[0][:40], 5, axis=0))
+    near = 1.0 + 1e-6 * np.random.default_rng(0).normal(size=(200, 13))  # alike, but of no kind
+    detector = OddAtomDetector(random_state=0).fit(np.repeat(rows[0][:40], 5, axis=0) * near)
     assert np.isinf(detector.ensemble_.packed.half_norms).any()
     X = rows[0][40:]
     X = np.concatenate([X, np.median(rows[0][:40], axis=0) + 0.01 * (X - X.mean(axis=0))])  # near 0, where padding is
