@@ -22,7 +22,7 @@ def check_weights(detector: Any, sample_weight: Any, X: Any, y: Any = None) -> t
             f"The 'sample_weight' of {name} must not be masked. Got a masked one for row {first}; give rows that are "
             "not to count the weight 0."
         )
-    if np.iscomplexobj(sample_weight):
+    if getattr(getattr(sample_weight, "dtype", None), "kind", "") == "c":
         raise ValueError(f"The 'sample_weight' of {name} must be real numbers. Got complex ones; pass their sizes.")
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
