@@ -27,7 +27,8 @@ LOCAL = {"sparse": LocalShard, "pairs": PairShard}
 @contextmanager
 def running(n_workers):
     """A client of real worker processes, which start fast: they are forked from one that has imported everything."""
-    fast = {"distributed.worker.multiprocessing-method": "forkserver", "distributed.deploy.lost-worker-timeout": 0.1}
+    # A worker not back by then is given up, its nanny with it, and comes again only by `ready`.
+    fast = {"distributed.worker.multiprocessing-method": "forkserver", "distributed.deploy.lost-worker-timeout": 3.0}
     with dask.config.set(fast):
         get_mp_context()
         multiprocessing.set_forkserver_preload(["distributed", "pandas", "oddatom.cluster.holder", "oddatom.shards"])
