@@ -110,6 +110,8 @@ def test_p_values_of_kinds():
         X = categories(rng, 300, 3, 4)
         p = OddAtomDetector(random_state=seed).fit(X[:200]).p_values(X[200:])
         shares.append([(p <= level).mean() for level in (0.05, 0.1, 0.2, 0.5)])
+        new = np.full((1, 7), 0.5)  # of no kind at all
+        assert OddAtomDetector(random_state=seed).fit(X[:200]).p_values(new)[0] < 0.02
     assert (np.mean(shares, axis=0) <= np.array([0.05, 0.1, 0.2, 0.5]) + 0.02).all()
 
 
