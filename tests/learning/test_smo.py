@@ -19,6 +19,8 @@ CASES = {
     "cut between two shrinkings": (1500, 0.3, 300.0, 1500),
     "fewer rows than steps between shrinkings": (60, 0.4, 300.0, 5000),
     "one multiplier": (200, 0.001, 1.0, 5000),
+    "puts back what it shrank away, and stops": (5000, 0.6, 0.3, 5000),
+    "puts back what it shrank away, and goes on": (5000, 0.6, 10.0, 2500),
 }
 
 
@@ -45,6 +47,31 @@ def both(X, nu, max_iter):
 def test_every_step_is_libsvms(case):
     N, nu, scale, max_iter = CASES[case]
     (alpha, rho, steps), (libsvm_alpha, libsvm_rho, libsvm_steps) = both(codes(N, scale), nu, max_iter)
+    assert steps == libsvm_steps
+    np.testing.assert_allclose(alpha, libsvm_alpha, atol=1e-9)
+    np.testing.assert_allclose(rho, libsvm_rho, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("shape", "nu"),
+    [
+        ({"N": 100, "scale": 3.0, "s": 6, "seed": 20}, 0.3),
+        ({"N": 400, "scale": 1.0, "n": 60, "seed": 3}, 0.3),
+        ({"N": 400, "scale": 0.3, "n": 30, "seed": 22}, 0.6),
+    ],
+)
+def test_small_sets_are_shrunk_and_put_back_often(shape, nu):
+    (alpha, rho, steps), (libsvm_alpha, libsvm_rho, libsvm_steps) = both(codes(**shape), nu, 5000)
+    assert steps == libsvm_steps
+    np.testing.assert_allclose(alpha, libsvm_alpha, atol=1e-9)
+    np.testing.assert_allclose(rho, libsvm_rho, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("s", [1, 3, 6])
+def test_any_number_of_slots_will_do(s):
+    X = codes(1200, 30.0, s=s)
+    X[600:1100] = X[100:600]  # ties in other blocks
+    (alpha, rho, steps), (libsvm_alpha, libsvm_rho, libsvm_steps) = both(X, 0.2, 3000)
     assert steps == libsvm_steps
     np.testing.assert_allclose(alpha, libsvm_alpha, atol=1e-9)
     np.testing.assert_allclose(rho, libsvm_rho, rtol=1e-7, atol=1e-12)
