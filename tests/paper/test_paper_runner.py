@@ -19,6 +19,8 @@ from oddatom.paper.base import DataSet, Run, Task
 from oddatom.paper.journal import Journal
 
 pd = pytest.importorskip("pandas")
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.parquet")
 
 DRIVER = """
 import json, sys
@@ -254,6 +256,103 @@ def test_the_journal_keeps_whole_lines(tmp_path):
     assert len(Journal(tmp_path, {"seed": 0}).runs) == 2
 
 
+def journal_of(folder, n, about=None):
+    """Return the path of a closed journal of n runs."""
+    journal = Journal(folder, about or {"seed": 0})
+    journal.note_command("oddatom paper")
+    for draw in range(n):
+        journal.add(Run(Task("whole", "published", "a", "dl", "{}", draw), ba=0.5))
+    journal.close()
+    return folder / "runs.jsonl"
+
+
+@pytest.mark.parametrize(
+    "bad", [b"3", b"[]", b"{}", b'{"half', b'{"experiment": "whole"}', b'{"about": 3}', b"\x00", b"a\rb"]
+)
+@pytest.mark.parametrize("number", [1, 3, 7])
+def test_a_line_that_is_no_run_is_named_and_nothing_is_lost(tmp_path, bad, number):
+    path = journal_of(tmp_path, 5)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines.insert(number - 1, bad + b"\n")
+    path.write_bytes(b"".join(lines))
+    kept = path.read_bytes(), (tmp_path / "runs.parquet").read_bytes()
+    with pytest.raises(ValueError, match=f"line {number} of .*runs.jsonl"):
+        Journal(tmp_path, {"seed": 0})
+    assert (path.read_bytes(), (tmp_path / "runs.parquet").read_bytes()) == kept
+
+
+@pytest.mark.parametrize("lines", [0, 1, 3])
+def test_runs_that_the_parquet_file_alone_has_are_taken_in(tmp_path, lines):
+    path = journal_of(tmp_path, 5)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:lines]))
+    journal = Journal(tmp_path, {"seed": 0})
+    assert (len(journal.runs), journal.commands) == (5, ["oddatom paper"])
+    journal.leave()
+    (tmp_path / "runs.parquet").unlink()
+    again = Journal(tmp_path, {"seed": 0})
+    assert (len(again.runs), again.commands) == (5, ["oddatom paper"])
+
+
+def test_a_parquet_file_of_something_else_is_refused(tmp_path):
+    table = pa.Table.from_pydict({"experiment": ["whole"], "extra": ["{}"]}).replace_schema_metadata(
+        {b"about": b'{"seed": 0}'}
+    )
+    pa.parquet.write_table(table, tmp_path / "runs.parquet")
+    with pytest.raises(ValueError, match=r"runs.parquet' holds something other than runs"):
+        Journal(tmp_path, {"seed": 0})
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.parquet"]
+
+
+def test_of_two_runs_in_one_place_the_journals_is_kept(tmp_path):
+    journal_of(tmp_path, 2)
+    journal = Journal(tmp_path, {"seed": 0})
+    journal.add(Run(Task("whole", "published", "a", "dl", "{}", 1), ba=0.75))
+    journal.leave()  # killed before the Parquet file
+    again = Journal(tmp_path, {"seed": 0})
+    assert sorted(record["ba"] for record in again.runs.values()) == [0.5, 0.75]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
+def test_a_folder_is_one_programs_at_a_time(tmp_path):
+    journal = Journal(tmp_path, {"seed": 0})
+    with pytest.raises(ValueError, match="another program is writing"):
+        Journal(tmp_path, {"seed": 0})
+    journal.close()
+    Journal(tmp_path, {"seed": 0}).close()
+
+
+def test_results_are_of_all_commands_of_a_folder(whole, tmp_path):
+    folder, _ = whole
+    for method in ("iforest", "lof"):
+        evaluated(folder, tmp_path / "out", methods=[method], experiments=["whole"], views=["published"])
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "IForest" in page
+    assert "LOF" in page
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"methods": ["iforest"], "views": ["converged"]},
+        {"methods": ["iforest"], "experiments": ["beta"]},
+        {"methods": []},
+        {"views": []},
+    ],
+)
+def test_nothing_to_run_is_an_error(whole, tmp_path, options):
+    with pytest.raises(LookupError, match=r"nothing to run|there is no"):
+        evaluated(whole[0], tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_data_that_is_not_there(whole, tmp_path, capsys):
+    assert main(["paper", "-o", str(tmp_path / "out"), "--data", str(tmp_path / "nowhere")]) == 1
+    said = capsys.readouterr().err
+    assert "there is no folder" in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_parquet_file_alone_can_be_gone_on_with(whole, tmp_path):
     folder, _ = whole
     (tmp_path / "out").mkdir()
@@ -272,6 +371,44 @@ def test_unknown_names_are_wrong_use(option, tmp_path, capsys):
     said = capsys.readouterr().err
     assert "'nope'. Choose from " in said
     assert not (tmp_path / "out").exists()
+
+
+def test_ctrl_c_says_how_to_go_on(whole, tmp_path, monkeypatch, capsys):
+    from oddatom.paper import datasets, evaluation
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(datasets, "DATASETS", made(whole[0]))
+    monkeypatch.setattr(evaluation, "run_all", interrupted)
+    words = ["paper", "--datasets", "even", "--methods", "dl", "-o", str(tmp_path / "out"), "--data", str(whole[0])]
+    assert main(words) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+    assert (tmp_path / "out" / "runs.parquet").exists()
+
+
+def test_a_fault_inside_is_not_called_wrong_use(whole, tmp_path, monkeypatch):
+    from oddatom.paper import datasets, evaluation
+
+    def broken(*arguments):
+        raise KeyError("inside")
+
+    monkeypatch.setattr(datasets, "DATASETS", made(whole[0]))
+    monkeypatch.setattr(evaluation, "run_all", broken)
+    with pytest.raises(KeyError, match="inside"):
+        main(["paper", "--datasets", "even", "--methods", "dl", "-o", str(tmp_path / "out"), "--data", str(whole[0])])
+
+
+def test_help_names_what_can_be_chosen(capsys):
+    from oddatom.paper.datasets import DATASETS
+    from oddatom.paper.experiments import EXPERIMENTS
+    from oddatom.paper.methods import METHODS
+
+    assert main(["paper", "--help"]) == 0
+    words = set(capsys.readouterr().out.replace(",", " ").split())
+    assert {*DATASETS, *METHODS, *EXPERIMENTS} <= words
+    assert main(["paper", "-o", ""]) == 2
+    assert "must be a folder" in capsys.readouterr().err
 
 
 def test_no_data_is_one_line(tmp_path, capsys):

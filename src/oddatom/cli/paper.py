@@ -17,7 +17,7 @@ COMMAND = "oddatom paper"
 def run(options: argparse.Namespace, console: Console) -> bool:
     """Run, and write tables and figures into a folder."""
     try:
-        from oddatom.paper.evaluation import evaluate
+        from oddatom.paper.evaluation import UnknownName, evaluate
     except ImportError as error:
         missing = error.name or str(error)
         raise ImportError(f"the paper's evaluation needs {missing}: pip install 'oddatom[paper]'.") from None
@@ -44,7 +44,10 @@ def run(options: argparse.Namespace, console: Console) -> bool:
             say=console.say,
             tell=tell,
         )
-    except LookupError as error:
+    except KeyboardInterrupt:
+        console.say(f"runs so far are kept in {options.output}: the same command goes on from there")
+        raise
+    except UnknownName as error:
         raise WrongUse(str(error.args[0])) from None
     console.say(f"results: {index}")
     return False

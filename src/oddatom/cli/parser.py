@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 from oddatom import __version__
@@ -109,15 +110,16 @@ def make_parser() -> argparse.ArgumentParser:
     effort = paper.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="the paper's best settings, small grids (default)")
     effort.add_argument("--full", action="store_true", help="the paper's whole grids: weeks")
-    paper.add_argument("--datasets", type=_names, metavar="A,B", help="these alone")
-    paper.add_argument("--methods", type=_names, metavar="A,B", help="these alone")
-    paper.add_argument("--experiments", type=_names, metavar="A,B", help="these alone")
+    for kind in ("datasets", "methods", "experiments"):
+        paper.add_argument(f"--{kind}", type=_names, metavar="A,B", help=f"of {', '.join(_files(kind))}")
     paper.add_argument("--views", type=_names, metavar="A,B", help="of published, converged, unlabelled")
-    paper.add_argument("--dictionaries", type=_whole, default=20, metavar="N", help="first ones to try (default: 20)")
-    paper.add_argument("--thin", type=_whole, default=1, metavar="N", help="one in N settings of a grid (default: 1)")
-    paper.add_argument("--near", type=_seed, metavar="N", help="settings up to N points from the paper's best")
+    paper.add_argument("--dictionaries", type=_whole, default=20, metavar="N", help="initial ones to try (default: 20)")
+    paper.add_argument("--thin", type=_whole, default=1, metavar="N", help='one in N settings of the grids of "whole"')
+    paper.add_argument("--near", type=_seed, metavar="N", help="of them those up to N points from the paper's best")
     paper.add_argument("--data", metavar="FOLDER", help="with the sets' files (default: $ODDATOM_DATA, or fetched)")
-    paper.add_argument("-o", "--output", metavar="FOLDER", default="results", help="where (default: results)")
+    paper.add_argument(
+        "-o", "--output", type=_folder, metavar="FOLDER", default="results", help="where (default: results)"
+    )
     paper.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the dictionaries (default: 0)")
     paper.add_argument("--jobs", type=_whole, metavar="N", help="processes (default: one for each core)")
     paper.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
@@ -209,6 +211,12 @@ def _talk(parser: argparse.ArgumentParser, as_json: str = "say the result as JSO
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
 
 
+def _files(kind: str) -> list[str]:
+    """Return the names of the paper's data sets, methods or experiments: a file each, none of which is imported."""
+    folder = Path(__file__).parents[1] / "paper" / kind
+    return sorted(path.stem for path in folder.glob("*.py") if not path.stem.startswith("_"))
+
+
 def _names(text: str) -> list[str]:
     """Return names from a line of csv: a name with a comma stands in quotes."""
     try:
@@ -220,6 +228,12 @@ def _names(text: str) -> list[str]:
 def _file(text: str) -> str:
     if text in ("", "-"):
         raise argparse.ArgumentTypeError(f"must be a file. Got {text!r} instead")
+    return text
+
+
+def _folder(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("must be a folder. Got '' instead")
     return text
 
 

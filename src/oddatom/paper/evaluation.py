@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from oddatom import __version__
 from oddatom.exceptions import DataSetUnavailable
 from oddatom.paper import datasets, methods
-from oddatom.paper.base import VIEWS, DataSet, Effort
+from oddatom.paper.base import COLUMNS, VIEWS, DataSet, Effort
 from oddatom.paper.context import Context
 from oddatom.paper.experiments import EXPERIMENTS
 from oddatom.paper.fetch import rows
@@ -17,6 +19,10 @@ from oddatom.paper.journal import Journal
 from oddatom.paper.output import write_results
 from oddatom.paper.planning import Plan
 from oddatom.paper.runner import run_all
+
+
+class UnknownName(LookupError):
+    """There is no such data set, method, experiment or view, or nothing to run of them."""
 
 
 def evaluate(
@@ -62,12 +68,19 @@ def evaluate(
     used = _chosen(method_names, methods.METHODS, "method")
     kinds = _chosen(experiments, EXPERIMENTS, "experiment")
     seen = tuple(_chosen(views, {view: view for view in VIEWS}, "view").values())
+    if folder is not None and not Path(folder).expanduser().is_dir():
+        raise DataSetUnavailable(f"there is no folder {folder!r}. Name one that holds the data sets, or none.")
     there, missing = _available(wanted.values(), folder)
     for name, reason in missing.items():
         say(f"{name} is left out: {reason}")
     if not there:
         raise DataSetUnavailable("none of the data sets could be had. Pass a folder that holds them with --data.")
     plan = Plan(there, list(used.values()), effort, dictionaries, seen, thin, near)
+    if not any(EXPERIMENTS[name].plan(plan, pd.DataFrame(columns=list(COLUMNS))) for name in kinds):
+        raise UnknownName(
+            f"there is nothing to run: of the methods {', '.join(used)} none has an experiment {', '.join(kinds)} on "
+            f"{', '.join(data.name for data in there)} in a view {', '.join(seen)}. Choose others."
+        )
     journal = Journal(output, {"oddatom": __version__, "seed": seed})
     if journal.runs:
         say(f"{len(journal.runs):,} runs are there already: going on")
@@ -80,10 +93,12 @@ def evaluate(
     failed = int((frame["error"] != "").sum())
     if failed:
         say(f"{failed} of {len(frame):,} runs failed; runs.parquet says why")
+    held, known = set(frame["dataset"]), set(frame["method"])  # also of commands before this one
+    sets = [data for data in datasets.DATASETS.values() if data in there or data.name in held]
     context = Context(
-        datasets=there,
-        missing=missing,
-        methods=list(used.values()),
+        datasets=sets,
+        missing={name: reason for name, reason in missing.items() if name not in held},
+        methods=[method for name, method in methods.METHODS.items() if name in used or name in known],
         machine=machine,
         command="\n".join(journal.commands),
         effort=effort,
@@ -96,9 +111,9 @@ def evaluate(
 def _chosen(names: Iterable[str] | None, known: dict[str, Any], what: str) -> dict[str, Any]:
     """Return what was asked for, in the order of what is known."""
     asked = list(known) if names is None else list(names)
-    for name in asked:
+    for name in asked or [""]:
         if name not in known:
-            raise LookupError(f"there is no {what} {name!r}. Choose from {', '.join(known)}.")
+            raise UnknownName(f"there is no {what} {name!r}. Choose from {', '.join(known)}.")
     return {name: known[name] for name in known if name in asked}
 
 

@@ -18,6 +18,7 @@ from oddatom.report.escape import safe
 
 TITLE = "The paper's evaluation"
 _LONGEST = 4000  # characters of a command or a caption
+_LINE = "\n"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _STYLE = """
 body { margin: 0 auto; max-width: 72rem; padding: 1rem 1.5rem 4rem; background: #fff; color: #20242a;
@@ -122,7 +123,7 @@ def inline(svg: str, name: str, label: str) -> str:
 def _facts(runs: pd.DataFrame, context: Context) -> list[tuple[str, str]]:
     failed = int((runs["error"].fillna("").astype(str) != "").sum())
     return [
-        ("Command", context.command),
+        ("Command", _commands(context)[0] if len(_commands(context)) == 1 else "those under each table and figure"),
         ("Machine", context.machine),
         ("Effort", context.effort),
         ("Seed", f"{context.seed}"),
@@ -159,12 +160,16 @@ def _page(title: str, body: str) -> str:
     )
 
 
+def _commands(context: Context) -> list[str]:
+    return [" ".join(line.split()) for line in context.command.splitlines()]
+
+
 def _made_by(context: Context) -> str:
-    return f"<pre><code>{safe(context.command, _LONGEST)}</code></pre>"
+    return f"<pre><code>{_LINE.join(safe(command, _LONGEST) for command in _commands(context))}</code></pre>"
 
 
 def _made_by_markdown(context: Context) -> str:
     """Return the command as a code block, fenced by more backticks than it has."""
-    command = "\n".join(" ".join(line.split()) for line in context.command.splitlines())
+    command = "\n".join(_commands(context))
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", command)), default=0))
     return f"{fence}sh\n{command}\n{fence}"

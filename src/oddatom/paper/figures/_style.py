@@ -16,7 +16,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from oddatom.paper.base import DataSet, Method
 from oddatom.paper.context import Context
-from oddatom.paper.tables._select import pairs
+from oddatom.paper.tables._select import n_draws, pairs
 
 # Okabe and Ito's colours, which the colour-blind tell apart, and a few of Tol's; markers tell them apart, too.
 COLOURS: tuple[str, ...] = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -116,6 +116,17 @@ def one_set(runs: pd.DataFrame, context: Context, wanted: str) -> tuple[DataSet,
 def views_of(runs: pd.DataFrame) -> list[str]:
     """Return the views that have runs."""
     return [view for view in VIEW_NAMES if (runs["view"] == view).any()]
+
+
+def draws(runs: pd.DataFrame) -> str:
+    """Return such as "20 draws"."""
+    number = n_draws(runs)
+    return f"{number} draw{'' if number == '1' else 's'}"
+
+
+def named(views: Sequence[str]) -> str:
+    """Return what views are called, joined."""
+    return " and ".join(VIEW_NAMES[view] for view in views)
 
 
 def lightly(axes: Any, axis: str = "y") -> None:

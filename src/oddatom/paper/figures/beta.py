@@ -12,10 +12,12 @@ from oddatom.paper.context import Context
 from oddatom.paper.figures._style import (
     VIEW_COLOURS,
     VIEW_NAMES,
+    draws,
     labels,
     legend,
     lightly,
     n_columns,
+    named,
     panels,
     titled,
     views_of,
@@ -61,6 +63,7 @@ def draw(runs: pd.DataFrame, context: Context) -> tuple[Figure, str] | None:
         handles.append(Line2D([], [], color="black", ls="", marker="x", ms=7, mew=1.8, label="the paper's maximum"))
     legend(figure, handles)
     return figure, (
-        f"Balanced accuracy of {labels(found)} against β: the mean and the maximum over draws of the first dictionary, "
-        "as published and converged. Crosses: the largest figure in the paper, at the β it gives."
+        f"Balanced accuracy of {labels(found)} against β: the mean and the maximum over "
+        f"{draws(chosen)} of the initial dictionary, {named(views_of(chosen))}. Crosses: the largest figure in the "
+        "paper, at the β it gives."
     )

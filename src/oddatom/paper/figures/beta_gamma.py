@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from oddatom.paper.context import Context
-from oddatom.paper.figures._style import VIEW_NAMES, WIDTH, one_set, views_of
+from oddatom.paper.figures._style import VIEW_NAMES, WIDTH, draws, one_set, views_of
 from oddatom.paper.tables._select import select
 
 ORDER = 3
@@ -38,7 +38,8 @@ def draw(runs: pd.DataFrame, context: Context) -> tuple[Figure, str] | None:
             _heat_map(figure, axes, table, f"{measure}, {VIEW_NAMES[view]}")
     return figure, (
         f"Balanced accuracy of {method.label} on {data.name} over β × γ: mean (left) and maximum (right) over "
-        f"draws of the first dictionary. The ring is at the largest value; each map has its own scale.{other}"
+        f"{draws(group)} of the initial dictionary. The ring is at the largest value; each map has its own "
+        f"scale.{other}"
     )
 
 

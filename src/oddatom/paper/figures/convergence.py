@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from oddatom.paper.context import Context
-from oddatom.paper.figures._style import MUTED, VIEW_COLOURS, VIEW_NAMES, WIDTH, lightly, one_set, views_of
+from oddatom.paper.figures._style import MUTED, VIEW_COLOURS, VIEW_NAMES, WIDTH, lightly, named, one_set, views_of
 from oddatom.paper.tables._select import select
 
 ORDER = 1
@@ -39,10 +39,10 @@ def draw(runs: pd.DataFrame, context: Context) -> tuple[Figure, str] | None:
     for name in ("G", "ba"):
         places[name].set_xlabel("outer iteration")
     return figure, (
-        f"{method.label} on {data.name}: the total error after every inner step (left; as published L = F + G "
-        "with the SVM fixed, converged the Lagrangian, which an exact step never raises; dotted: outer iterations of "
-        "the first), and L, F, G and balanced accuracy after every outer iteration (right); as "
-        f"published, where the SVM stops early, and with an exact solver.{other}"
+        f"{method.label} on {data.name}, one draw of the initial dictionary: the total error after every inner step "
+        "(left; as published L = F + G with the SVM fixed, converged the Lagrangian, which an exact step never raises; "
+        "dotted: outer iterations of the first), and L, F, G and balanced accuracy after every outer iteration "
+        f"(right), {named(list(curves))}.{other}"
     )
 
 

@@ -12,6 +12,7 @@ from oddatom.paper.context import Context
 from oddatom.paper.figures._style import (
     VIEW_COLOURS,
     VIEW_NAMES,
+    draws,
     labels,
     legend,
     lightly,
@@ -63,7 +64,8 @@ def draw(runs: pd.DataFrame, context: Context) -> tuple[Figure, str] | None:
     legend(figure, handles)
     return figure, (
         f"What the order of the rows does to {labels(found)}: as the file has them, shuffled, and outliers first. "
-        "A dot is a draw of the first dictionary; nothing but the order differs between the groups."
+        f"A dot is a draw of the initial dictionary, {draws(chosen)} in a group. Nothing but the order differs between "
+        "the groups, and with it what a kernel method's initial dictionary is made of."
     )
 
 

@@ -15,6 +15,7 @@ from oddatom.paper.figures._style import (
     MARKERS,
     MUTED,
     VIEW_NAMES,
+    draws,
     legend,
     lightly,
     n_columns,
@@ -67,6 +68,6 @@ def draw(runs: pd.DataFrame, context: Context) -> tuple[Figure, str] | None:
     legend(figure, handles)
     ranges = ", and from the least to the largest of them as published (shaded)" if shaded else ""
     return figure, (
-        "Balanced accuracy against the share of the outliers that are kept, all inliers being kept: the mean over draws"
-        f"{ranges}. Every method has its best settings."
+        "Balanced accuracy against the share of the outliers that are kept, all inliers being kept: the mean over "
+        f"{draws(chosen)}{ranges}. Every method has its best settings."
     )

@@ -71,6 +71,13 @@ def first_draws(runs: pd.DataFrame, number: int = DRAWS) -> pd.DataFrame:
     return runs[runs["draw"].isin(sorted(runs["draw"].unique())[:number])]
 
 
+def n_draws(runs: pd.DataFrame) -> str:
+    """Return how many draws a figure is of: "20", or "5 to 20" where settings or parts differ."""
+    counts = runs.groupby(["dataset", "method", "view", "setting", "part"])["draw"].nunique()
+    least, most = int(counts.min()), int(counts.max())
+    return f"{most}" if least == most else f"{least} to {most}"
+
+
 def best(runs: pd.DataFrame, view: str) -> Mapping[str, Any] | None:
     """Return the run of a view that has the largest BA over settings and the paper's number of draws: picked by labels.
 

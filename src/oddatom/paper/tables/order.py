@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from oddatom.paper.context import Context
-from oddatom.paper.tables._select import number, pairs, select
+from oddatom.paper.tables._select import n_draws, number, pairs, select
 from oddatom.paper.tables._table import Table
 
 ORDER = 10
@@ -16,7 +16,7 @@ def build(runs: pd.DataFrame, context: Context) -> Table | None:
     chosen, notes = select(runs, context, ["order"])
     orders = list(dict.fromkeys(chosen["part"]))
     rows = [
-        [data.name, method.label, str(view), f"{same['draw'].nunique()}"]
+        [data.name, method.label, str(view), n_draws(same)]
         + [number(same.loc[same["part"] == order, "auroc"].mean(), 3) for order in orders]
         for data, method, group in pairs(chosen, context)
         for view, same in group.groupby("view")
