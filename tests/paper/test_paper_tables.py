@@ -348,6 +348,15 @@ def test_cells(rows, runs):
             )
             assert found[column] == f"{largest:.4f}"
         assert found["Dictionaries"] == "30"
+        first = max(
+            row["ba"]
+            for row in rows
+            if (row["experiment"], row["view"], row["dataset"], row["method"]) == ("whole", "published", data, method)
+            and row["draw"] < 20
+            and json.loads(row["setting"])["beta"] == 0.1
+        )
+        if data == "bean":  # of the other the experiment on beta has runs at that setting, too
+            assert found["First 20"] == f"{first:.4f}"
         assert found["Settings run"] == {"ellipse": "4 of 5", "bean": "4 of 10"}[data]
         assert float(found["2.5%"]) <= float(found["50%"]) <= float(found["97.5%"])
 
@@ -522,6 +531,14 @@ def test_page_loads_nothing_and_says_how_it_was_made(written):
     assert targets <= set(ids)
 
 
+def test_every_command_is_a_line(runs, tmp_path):
+    commands = [f"oddatom paper --seed {seed} --datasets {'a' * 50}" for seed in range(100)]
+    write_results(tmp_path, runs, context(command="\n".join(commands)))
+    text = "\n".join(commands)
+    assert (tmp_path / "index.html").read_text().count(f"<pre><code>{text}</code></pre>") == len(TABLES) + len(FIGURES)
+    assert (tmp_path / "results.md").read_text().count(f"```sh\n{text}\n```") == len(TABLES) + len(FIGURES)
+
+
 def test_results_in_markdown(written):
     text = (written[0] / "results.md").read_text()
     assert text.count("```sh\noddatom paper --quick\n```") == len(TABLES) + len(FIGURES)
@@ -601,6 +618,23 @@ def test_figures_of_one_set_take_another_and_say_so(runs, name, wanted):
     assert wanted in caption
 
 
+@pytest.mark.parametrize(
+    ("name", "one", "wanted"),
+    [
+        ("beta", "beta", "over 3 draws of"),
+        ("beta_gamma", "beta_gamma", "over 3 draws of"),
+        ("order", "order", "3 draws in a group"),
+        ("outliers", "outliers", "mean over 2 draws"),
+    ],
+)
+def test_captions_say_how_many_draws(runs, name, one, wanted):
+    _, caption = FIGURES[name](runs, context())
+    assert wanted in caption
+    fewer = runs.drop(runs.index[(runs["experiment"] == one) & (runs["dataset"] == "ellipse")][0])
+    _, caption = FIGURES[name](fewer, context())
+    assert wanted.replace("3 draws", "2 to 3 draws").replace("over 2 draws", "over 1 to 2 draws") in caption
+
+
 def test_figure_of_order_has_a_dot_for_every_draw(rows, runs):
     figure, _ = FIGURES["order"](runs, context())
     dots = sorted(
@@ -664,3 +698,7 @@ def test_order(rows, runs):
     ]
     assert values
     assert found["AUROC, outliers first"] == f"{np.mean(values):.3f}"
+    assert found["Draws"] == "3"
+    one = (runs["experiment"] == "order") & (runs["part"] == "shuffled") & (runs["view"] == found["View"])
+    fewer = runs.drop(runs.index[one & (runs["dataset"] == found["Data set"])][0])
+    assert TABLES["order"](fewer, context()).rows[0][3] == "2 to 3"
