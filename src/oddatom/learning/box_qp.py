@@ -271,9 +271,10 @@ def _gap(U, b, q, tau, x, rest):
     """x = Uq, rest = b − Uᵀτ − q; returns the duality gap ½‖rest‖² + Σ |x| − τ x."""
     np.dot(U, q, x)
     np.dot(U.T, tau, rest)
-    gap = 0.0
     for i in range(q.size):
         rest[i] = b[i] - rest[i] - q[i]
+    gap = 0.0
+    for i in range(q.size):
         gap += 0.5 * rest[i] * rest[i]
     for j in range(x.size):
         gap += abs(x[j]) - tau[j] * x[j]

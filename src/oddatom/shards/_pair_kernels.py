@@ -12,7 +12,17 @@ NARROW = 48  # below this many columns OpenBLAS's small dgemm beats its dsyrk
 
 # Inside parallel=True numba runs every array expression in parallel too: arrays are made by the caller, and sums over
 # chunks are loops. Each chunk has its own slice of the sums, and the slices are added in order.
+# A loop whose sums may be reordered stores nothing: where it does, the compiler asks how near its arrays lie in memory
+# before it takes several terms at once, and the last digits depend on the answer.
 _SUMS = {"contract", "nsz", "reassoc"}
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def _dot(row, q):
+    t = 0.0
+    for f in range(q.size):
+        t += row[f] * q[f]
+    return t
 
 
 @njit(cache=True, nogil=True)
@@ -80,22 +90,18 @@ def direction(E, flat, pos, s, d, u, xx, k, parallel):
         u[0, f] += xx[0] * d[f]
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@njit(cache=True, nogil=True)
 def _target_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, alpha, c, rows, sums):
     """c = R new + kappa·a, R = E + x old; the rows of Y side by side; ‖c‖² and ‖soft(c, alpha)‖² in `sums`."""
     m = E.shape[1]
-    square, soft, overlap = 0.0, 0.0, 0.0
-    for f in range(m):
-        overlap += old[f] * new[f]
+    square, soft = 0.0, 0.0
+    overlap = _dot(old, new)
     for r in range(lo, hi):
         p = pos[r]
         j = p // s
-        x = flat[p]
-        t = 0.0
+        t = _dot(E[j], new) + flat[p] * overlap + kappa * a[j]
         for f in range(m):
-            t += E[j, f] * new[f]
             rows[r, f] = Y[j, f]
-        t += x * overlap + kappa * a[j]
         c[r] = t
         square += t * t
         soft += max(abs(t) - alpha, 0.0) ** 2
@@ -168,14 +174,6 @@ def basis(rows, T, U, c, flat, pos, alpha, out, k, parallel):
                 out[0, i, f] += out[q, i, f]
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def _dot(row, q):
-    t = 0.0
-    for f in range(q.size):
-        t += row[f] * q[f]
-    return t
-
-
 @njit(cache=True, nogil=True)
 def split_band(U, x, threshold, tau, band, fixed):
     """List the rows with |x| ≤ threshold; elsewhere τ = sign(x), and Uᵀτ of those in `fixed`; returns their number."""
@@ -219,16 +217,14 @@ def ascend(U, v, step, tau, out):
             out[f] += t * U[j, f]
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@njit(cache=True, nogil=True)
 def _commit_rows(E, flat, pos, s, lo, hi, rows, p, old, new):
     """E ← E + x old − x_new new with x_new = Y_Ω p; returns ‖x_new‖²."""
     m = E.shape[1]
     xx = 0.0
     for r in range(lo, hi):
         j = pos[r] // s
-        t = 0.0
-        for f in range(m):
-            t += rows[r, f] * p[f]
+        t = _dot(rows[r], p)
         x = flat[pos[r]]
         for f in range(m):
             E[j, f] += x * old[f] - t * new[f]
