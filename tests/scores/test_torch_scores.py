@@ -215,7 +215,9 @@ def test_large_rows_of_float32(fitted, device):
     X = (rows(30, seed=5) * np.logspace(0, 37, 30)[:, None]).astype(np.float32)
     expected = model.score_parts(X.astype(np.float64))
     got = score_rows(torch.tensor(X, device=device), names=NAMES, **options(model))
-    for score in NAMES:
+    sizes = np.sum(model.scaling_.apply(X.astype(np.float64)) ** 2, axis=1)  # what the residual is a rest of
+    assert_allclose(got["residual"].cpu() / sizes, expected["residual"] / sizes, rtol=1e-4, atol=1e-6)
+    for score in set(NAMES) - {"residual"}:
         assert_allclose(got[score].cpu(), expected[score], rtol=1e-3)
 
 
@@ -242,4 +244,4 @@ def test_statistics(name, fitted, device, work):
     taken = {key: options(model)[key] for key in ("scaling", "components", "n_nonzero", "coding", "kernel_map")}
     got = row_code_statistics(torch.tensor(X, device=device), **taken)
     for one, two in zip(got, model.code_statistics_, strict=True):
-        assert_allclose(one, two, rtol=1e-9)
+        assert_allclose(one, two, rtol=1e-8)  # codes on atoms that are nearly one another's

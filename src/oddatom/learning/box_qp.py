@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from oddatom._sums import dot
 from oddatom.learning._atom_kernels import cholesky
 from oddatom.shards._blas import add_gram
 
@@ -26,10 +27,9 @@ WHOLE = 0.7  # solve all rows rather than more than this share
 ZERO = 1e-6  # rows of a guess below this share of the largest are zeros
 NARROW = 48  # below this many columns OpenBLAS's small dgemm beats its dsyrk
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-_SUMS: dict[str, Any] = {**_OPTIONS, "fastmath": {"contract", "nsz", "reassoc", "nnan"}}
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _start(x, zl, zu):
     """Well-centred multipliers with z_u − z_l = x, for τ = 0."""
     spread = 0.0
@@ -41,7 +41,7 @@ def _start(x, zl, zu):
         zl[j] = max(-x[j], 0.0) + start
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS, fastmath={"nnan", "nsz"})  # maxima have no order
 def _longest_step(tau, zl, zu, dt, dzl, dzu):
     """Largest step in [0, 1] that keeps 1 + τ, 1 − τ, z_l and z_u non-negative."""
     worst = 1.0  # largest of −Δv/v, so that step = 1/worst
@@ -51,7 +51,7 @@ def _longest_step(tau, zl, zu, dt, dzl, dzu):
     return 1.0 / worst
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _multiplier_steps(tau, zl, zu, dt, dzl, dzu):
     """Turn the targets of (1 + τ) z_l and (1 − τ) z_u, held in dzl and dzu, into steps."""
     for j in range(tau.size):
@@ -59,7 +59,7 @@ def _multiplier_steps(tau, zl, zu, dt, dzl, dzu):
         dzu[j] = (dzu[j] + zu[j] * dt[j]) / (1.0 - tau[j]) - zu[j]
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _product(tau, zl, zu, dt, dzl, dzu, step):
     """Mean complementarity product after a step."""
     t = 0.0
@@ -69,7 +69,7 @@ def _product(tau, zl, zu, dt, dzl, dzu, step):
     return t / (2.0 * tau.size)
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _scaled_rows(U, tau, zl, zu, theta, buf):
     """Θ, and the rows of Θ^½ U."""
     for j in range(U.shape[0]):
@@ -80,7 +80,7 @@ def _scaled_rows(U, tau, zl, zu, theta, buf):
             buf[j, i] = root * U[j, i]
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _correct(tau, dt, dzl, dzu, target, x, r):
     """Replace the predictor's Δz by the corrector's targets; r = x + t_l/(1 + τ) − t_u/(1 − τ)."""
     for j in range(tau.size):
@@ -89,15 +89,12 @@ def _correct(tau, dt, dzl, dzu, target, x, r):
         r[j] = x[j] + dzl[j] / (1.0 + tau[j]) - dzu[j] / (1.0 - tau[j])
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _solve_factored(L, x):
     """Overwrite x with (L Lᵀ)⁻¹ x, L lower triangular with contiguous rows."""
     n = x.size
     for i in range(n):
-        t = 0.0
-        for k in range(i):
-            t += L[i, k] * x[k]
-        x[i] = (x[i] - t) / L[i, i]
+        x[i] = (x[i] - dot(L[i], x[:i])) / L[i, i]
     for i in range(n - 1, -1, -1):
         x[i] /= L[i, i]
         t = x[i]
@@ -256,7 +253,7 @@ def solve_complement(dsyrk, V, c, tol):
     return best_x, best_tau, best_gap, steps
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def natural_residual(x, tau):
     """‖x − soft(x + τ, 1)‖², which is zero where τ is a subgradient of ‖x‖₁."""
     total = 0.0
@@ -266,15 +263,14 @@ def natural_residual(x, tau):
     return total
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _gap(U, b, q, tau, x, rest):
     """x = Uq, rest = b − Uᵀτ − q; returns the duality gap ½‖rest‖² + Σ |x| − τ x."""
     np.dot(U, q, x)
     np.dot(U.T, tau, rest)
-    for i in range(q.size):
-        rest[i] = b[i] - rest[i] - q[i]
     gap = 0.0
     for i in range(q.size):
+        rest[i] = b[i] - rest[i] - q[i]
         gap += 0.5 * rest[i] * rest[i]
     for j in range(x.size):
         gap += abs(x[j]) - tau[j] * x[j]

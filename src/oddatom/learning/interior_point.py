@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from oddatom._sums import dot
+
 MAX_STEPS = 250
 # numpy's error model: no test for division by zero, which would keep the loops from being vectorised.
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-_SUMS: dict[str, Any] = {**_OPTIONS, "fastmath": {"contract", "nsz", "reassoc", "nnan"}}
 _NO_DENSE = np.empty((0, 0))
 _NO_INDPTR = np.zeros(1, np.int64)
 _NO_INDICES = np.empty(0, np.int32)
@@ -151,15 +152,12 @@ def _normal_matrix(X, indptr, indices, data, n, theta, C, buf, H):
         H[i, i] += C
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _solve_factored(L, scale, rhs, x):
     """Solve (S⁻¹ L Lᵀ S⁻¹) x = rhs with S = diag(scale), L lower triangular with contiguous rows."""
     n = rhs.size
     for i in range(n):
-        t = 0.0
-        for k in range(i):
-            t += L[i, k] * x[k]
-        x[i] = (rhs[i] * scale[i] - t) / L[i, i]
+        x[i] = (rhs[i] * scale[i] - dot(L[i], x[:i])) / L[i, i]
     for i in range(n - 1, -1, -1):
         x[i] /= L[i, i]
         t = x[i]
@@ -186,7 +184,7 @@ def _newton(X, indptr, indices, data, n, L, scale, theta, r, base, K_minus_sum, 
         da[j] = theta[j] * (r[j] - da[j] + d[n])
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS, fastmath={"nnan", "nsz"})  # maxima have no order
 def _longest_step(u, a, zl, zu, da, dzl, dzu):
     """Largest step in [0, 1] that keeps a, u − a, z_l and z_u non-negative."""
     worst = 1.0  # largest of −Δv/v, so that step = 1/worst
@@ -196,7 +194,7 @@ def _longest_step(u, a, zl, zu, da, dzl, dzu):
     return 1.0 / worst
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _start(f, u, k, a, zl, zu):
     """a = k u and well-centred multipliers; returns rho."""
     M = f.size
@@ -215,7 +213,7 @@ def _start(f, u, k, a, zl, zu):
     return mean - m0 * (1.0 / k - 1.0 / (1.0 - k))
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _measures(u, a, zl, zu, f, rho):
     """Return Σ a(f − rho)₊ + (u − a)(rho − f)₊, Σ a, and the mean complementarity product by weight."""
     slack = 0.0
@@ -231,7 +229,7 @@ def _measures(u, a, zl, zu, f, rho):
     return slack, total, comp / (2.0 * weight)
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _mean_product(u, a, zl, zu, da, dzl, dzu, step):
     """Mean complementarity product, by weight, after a step."""
     t = 0.0
@@ -243,7 +241,7 @@ def _mean_product(u, a, zl, zu, da, dzl, dzu, step):
     return t / (2.0 * weight)
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _weights(u, a, zl, zu, f, rho, theta, r):
     """Θ = 1 / (z_l/a + z_u/(u − a)), r = rho − f."""
     for j in range(a.size):
@@ -252,7 +250,7 @@ def _weights(u, a, zl, zu, f, rho, theta, r):
         r[j] = rho - f[j]
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _multiplier_steps(u, a, zl, zu, da, dzl, dzu):
     """Turn the targets of a z_l and (u − a) z_u, held in dzl and dzu, into steps Δz_l and Δz_u."""
     for j in range(a.size):
@@ -260,7 +258,7 @@ def _multiplier_steps(u, a, zl, zu, da, dzl, dzu):
         dzu[j] = (dzu[j] + zu[j] * da[j]) / (u[j] - a[j]) - zu[j]
 
 
-@njit(**_SUMS)
+@njit(**_OPTIONS)
 def _correct(u, a, da, dzl, dzu, target, r):
     """Replace the predictor's Δz by the corrector's targets, and add those to the right-hand side r."""
     for j in range(a.size):

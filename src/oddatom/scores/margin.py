@@ -40,7 +40,7 @@ def _margin(indices, values, w, out):
         out[j] = t
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz", "reassoc"})
+@njit(cache=True, nogil=True, error_model="numpy")
 def _linear_row(x, center, spread, scale, v):
     t = 0.0
     for f in range(v.size):

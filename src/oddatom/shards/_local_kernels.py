@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from oddatom._sums import FUSED, dot
 from oddatom.shards._blas import add_gram
 
 BLOCK = 2**15  # numbers gathered for one BLAS product: they stay in the second-level cache
@@ -114,26 +115,21 @@ def moments(dsyrk, E, values, a, pos, s, d, kappa, A, g, cc, k, parallel):
             A[0, q, i] = A[0, i, q]
 
 
-# Re-association lets the inner product be vectorised; the order it fixes is the same for every row and thread.
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "reassoc"})
+@njit(cache=True, nogil=True, fastmath=FUSED)
 def _commit_rows(E, values, a, pos, s, old, new, shrink, kappa):
     """x ← shrink·(R new + c), E ← R − x newᵀ on the rows listed, R = E + x oldᵀ."""
     m = E.shape[1]
     flat = values.ravel()
-    overlap = 0.0
-    for f in range(m):
-        overlap += old[f] * new[f]
+    overlap = dot(old, new)
     for r in range(pos.size):
         p = pos[r]
         j = p // s
         x = flat[p]
         t = 0.0
         if shrink != 0.0:
-            for f in range(m):
-                t += E[j, f] * new[f]
-            t = shrink * (t + x * overlap + kappa * a[j])
+            t = shrink * (dot(E[j], new) + x * overlap + kappa * a[j])
         for f in range(m):
-            E[j, f] += x * old[f] - t * new[f]
+            E[j, f] = E[j, f] + x * old[f] - t * new[f]
         flat[p] = t
 
 

@@ -94,7 +94,7 @@ def move(f, g, step):
         f[j] += step * g[j]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan", "reassoc"})
+@njit(cache=True, nogil=True)
 def smooth_value(f, g, rho, drho, step, eps):
     """Σ ψ(rho' − f') at f' = f + step g, rho' = rho + step drho; ψ is the hinge rounded over a width eps."""
     total = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from oddatom._sums import FUSED, dot
 from oddatom.shards._blas import add_gram
 
 BLOCK = 2**15  # numbers in one BLAS product: they stay in the second-level cache
@@ -12,17 +13,6 @@ NARROW = 48  # below this many columns OpenBLAS's small dgemm beats its dsyrk
 
 # Inside parallel=True numba runs every array expression in parallel too: arrays are made by the caller, and sums over
 # chunks are loops. Each chunk has its own slice of the sums, and the slices are added in order.
-# A loop whose sums may be reordered stores nothing: where it does, the compiler asks how near its arrays lie in memory
-# before it takes several terms at once, and the last digits depend on the answer.
-_SUMS = {"contract", "nsz", "reassoc"}
-
-
-@njit(cache=True, nogil=True, fastmath=_SUMS)
-def _dot(row, q):
-    t = 0.0
-    for f in range(q.size):
-        t += row[f] * q[f]
-    return t
 
 
 @njit(cache=True, nogil=True)
@@ -95,11 +85,11 @@ def _target_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, alpha, c, rows,
     """c = R new + kappa·a, R = E + x old; the rows of Y side by side; ‖c‖² and ‖soft(c, alpha)‖² in `sums`."""
     m = E.shape[1]
     square, soft = 0.0, 0.0
-    overlap = _dot(old, new)
+    overlap = dot(old, new)
     for r in range(lo, hi):
         p = pos[r]
         j = p // s
-        t = _dot(E[j], new) + flat[p] * overlap + kappa * a[j]
+        t = dot(E[j], new) + flat[p] * overlap + kappa * a[j]
         for f in range(m):
             rows[r, f] = Y[j, f]
         c[r] = t
@@ -197,7 +187,7 @@ def measure(U, q, tau, alpha, out):
     slack = 0.0
     natural = 0.0
     for j in range(U.shape[0]):
-        x = _dot(U[j], q)
+        x = dot(U[j], q)
         slack += abs(x) - tau[j] * x
         y = x + alpha * tau[j]
         natural += (x - np.sign(y) * max(abs(y) - alpha, 0.0)) ** 2
@@ -211,23 +201,23 @@ def ascend(U, v, step, tau, out):
     """τ ← clip(τ + step·Uv, −1, 1), Uᵀτ in `out`: a projected gradient step."""
     out[:] = 0.0
     for j in range(U.shape[0]):
-        t = min(max(tau[j] + step * _dot(U[j], v), -1.0), 1.0)
+        t = min(max(tau[j] + step * dot(U[j], v), -1.0), 1.0)
         tau[j] = t
         for f in range(v.size):
             out[f] += t * U[j, f]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FUSED)
 def _commit_rows(E, flat, pos, s, lo, hi, rows, p, old, new):
     """E ← E + x old − x_new new with x_new = Y_Ω p; returns ‖x_new‖²."""
     m = E.shape[1]
     xx = 0.0
     for r in range(lo, hi):
         j = pos[r] // s
-        t = _dot(rows[r], p)
+        t = dot(rows[r], p)
         x = flat[pos[r]]
         for f in range(m):
-            E[j, f] += x * old[f] - t * new[f]
+            E[j, f] = E[j, f] + x * old[f] - t * new[f]
         flat[pos[r]] = t
         xx += t * t
     return xx
@@ -253,7 +243,7 @@ def analysis_codes(Y, P, indices, values):
     for j in range(indices.shape[0]):
         for k in range(indices.shape[1]):
             if indices[j, k] >= 0:
-                values[j, k] = _dot(Y[j], P[indices[j, k]])
+                values[j, k] = dot(Y[j], P[indices[j, k]])
 
 
 @njit(cache=True, nogil=True)
