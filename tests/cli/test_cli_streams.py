@@ -214,3 +214,36 @@ def test_handlers_of_signals_are_put_back():
     thread.start()
     thread.join()
     assert handled() == before
+
+
+class InFinaliser:
+    """Calls a function where Python drops whatever is raised."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __del__(self):
+        self.function()
+
+
+@pytest.mark.usefixtures("signals")
+@pytest.mark.parametrize(("name", "raised"), [("SIGINT", KeyboardInterrupt), ("SIGTERM", Stopped)])
+def test_a_signal_that_falls_into_a_finaliser_is_not_lost(name, raised, capfd):
+    def command():
+        with stoppable():
+            InFinaliser(lambda: signal.raise_signal(getattr(signal, name)))
+            time.sleep(10)
+
+    with pytest.raises(raised):
+        command()
+    assert capfd.readouterr().err == ""
+
+
+def test_other_errors_of_finalisers_are_told_as_ever(monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: told.append(what.exc_type))
+    hook = sys.unraisablehook
+    with stoppable():
+        InFinaliser(lambda: 1 / 0)
+    assert told == [ZeroDivisionError]
+    assert sys.unraisablehook is hook

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 GRACE = 1.0  # seconds after which a program that a signal does not reach is ended
+MOMENT = 0.01  # seconds that a finaliser, which can raise nothing, has to end
 _NAMES = ("SIGTERM", "SIGHUP")  # the latter is not everywhere
 
 
@@ -26,7 +28,8 @@ def stoppable() -> Iterator[None]:
     """Turn signals that would end the program at once into `Stopped`; those that are ignored (nohup) stay so.
 
     Where they, or Ctrl-C, find it outside Python, waiting for input that does not come, nothing can be raised: then a
-    thread removes what is half written and ends it.
+    thread removes what is half written and ends it. Where they find it in a finaliser, Python drops what is raised:
+    then the signal is sent again.
     """
     if os.name != "posix" or threading.current_thread() is not threading.main_thread():
         yield  # other threads may not set handlers
@@ -34,7 +37,7 @@ def stoppable() -> Iterator[None]:
     usual = {getattr(signal, name): signal.SIG_DFL for name in _NAMES if hasattr(signal, name)}
     handlers: dict[int, Any] = {**usual, signal.SIGINT: signal.default_int_handler}
     handlers = {number: handler for number, handler in handlers.items() if signal.getsignal(number) == handler}
-    own, taken = os.getpid(), threading.Event()
+    own, taken, over, hook = os.getpid(), threading.Event(), threading.Event(), sys.unraisablehook
 
     def stop(number: int, frame: Any) -> None:
         if os.getpid() != own:  # a child that was forked
@@ -48,16 +51,27 @@ def stoppable() -> Iterator[None]:
             signal.signal(other, signal.SIG_IGN)  # once is enough
         raise Stopped(number)
 
+    def dropped(what: Any) -> None:
+        number = getattr(what.exc_value, "signal", signal.SIGINT)
+        if number not in handlers or not isinstance(what.exc_value, KeyboardInterrupt | Stopped):
+            hook(what)
+            return
+        signal.signal(number, stop)  # which may have been told that once is enough
+        threading.Thread(target=_send, args=(own, number, over), daemon=True).start()
+
     heard, told = os.pipe()
     os.set_blocking(told, False)
     before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     for number in handlers:
         signal.signal(number, stop)
+    sys.unraisablehook = dropped
     threading.Thread(target=_watch, args=(heard, set(handlers), taken), daemon=True).start()
     try:
         yield
     finally:
+        over.set()
         taken.set()
+        sys.unraisablehook = hook
         signal.set_wakeup_fd(before)
         for number, handler in handlers.items():
             signal.signal(number, handler)
@@ -81,6 +95,12 @@ def _watch(heard: int, numbers: set[int], taken: threading.Event) -> None:
                 with contextlib.suppress(OSError):  # the terminal may be gone
                     os.write(2, b"oddatom: " + what + b"; no file is half written.\n")
                 leave(128 + number[0])
+
+
+def _send(process: int, number: int, over: threading.Event) -> None:
+    """Send a signal in a moment, unless the command is over by then."""
+    if not over.wait(MOMENT):
+        os.kill(process, number)
 
 
 def _forget() -> None:
