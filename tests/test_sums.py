@@ -36,9 +36,16 @@ def test_dot_goes_on_for_the_length_of_the_second():
     assert dot(np.arange(9.0), np.ones(6)) == 15.0
 
 
-def test_dot_refuses_rows_with_gaps():
+@pytest.mark.parametrize("x", [np.ones(8)[::2], np.ones(4, np.float32), np.ones((4, 4))])
+def test_dot_refuses_what_is_no_row_of_float64(x):
     with pytest.raises(TypingError):
-        dot(np.ones(8)[::2], np.ones(4))
+        dot(x, np.ones(4))
+
+
+def test_dot_takes_rows_that_may_only_be_read():
+    x = np.arange(9.0)
+    x.flags.writeable = False
+    assert dot(x, x) == 204.0
 
 
 def kernels():
@@ -67,12 +74,15 @@ def test_no_kernel_lets_the_compiler_order_its_sums():
 def test_the_first_run_of_a_new_cache_gives_the_digits_of_the_next(tmp_path):
     code = (
         "import sys; sys.path[:0] = sys.argv[2:]; from model_files import fitted; "
-        "[fitted(kind).save(sys.argv[1] + kind) for kind in ('LinearOneClassSVM', 'DLOCSVM')]"
+        "[fitted(kind).save(sys.argv[1] + kind) for kind in ('LinearOneClassSVM', 'DLOCSVM', 'DPLOCSVM')]"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     for name in ("first", "next"):
         (tmp_path / name).mkdir()
         command = [sys.executable, "-c", code, f"{tmp_path / name}{os.sep}", str(Path(__file__).parent)]
         subprocess.run(command, check=True, env=environment)
-    for first in (tmp_path / "first").iterdir():
-        assert first.read_bytes() == (tmp_path / "next" / first.name).read_bytes()
+    first, later = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("first", "next")
+    )
+    assert first == later
+    assert len(first) == 3

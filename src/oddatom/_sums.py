@@ -2,7 +2,7 @@
 
 A sum that the compiler may re-associate (`fastmath="reassoc"`) runs in one order where its function stands alone and in
 another within a caller, and which of the two is called depends on what came from numba's cache. So a sum says its
-order itself: four at a time, as a vector holds them.
+order itself, in four lanes. (A change here reaches kernels that numba has cached only when their own files change.)
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-FUSED = {"contract", "nsz"}  # a product and a sum in one rounding, and no more
+# A product and a sum may be rounded once, and a zero have either sign; sums stay in the order written.
+FUSED = {"contract", "nsz"}
 LANES = 4
 
 
@@ -35,8 +36,10 @@ def _whole_vectors(typingctx: Any, x: Any, y: Any, n: Any) -> Any:
         lanes = [builder.extract_element(builder.load(total), ir.Constant(ir.IntType(32), k)) for k in range(LANES)]
         return builder.fadd(builder.fadd(lanes[0], lanes[1]), builder.fadd(lanes[2], lanes[3]))
 
-    array = all(isinstance(each, types.Array) and each.dtype == types.float64 and each.layout == "C" for each in (x, y))
-    return (types.float64(x, y, types.intp), codegen) if array else None
+    rows = all(isinstance(each, types.Array) and each.ndim == 1 and each.dtype == types.float64 for each in (x, y))
+    if not rows or x.layout != "C" or y.layout != "C":
+        return None  # no such signature
+    return types.float64(x, y, types.intp), codegen
 
 
 @njit(cache=True, nogil=True, fastmath=FUSED)

@@ -239,6 +239,39 @@ def test_a_signal_that_falls_into_a_finaliser_is_not_lost(name, raised, capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.usefixtures("signals")
+def test_one_signal_does_not_cut_short_what_another_has_begun():
+    cleaned = []
+
+    def command():
+        with stoppable():
+            InFinaliser(lambda: signal.raise_signal(signal.SIGINT))
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            finally:
+                time.sleep(0.2)
+                cleaned.append(True)
+
+    with pytest.raises(Stopped):
+        command()
+    assert cleaned
+
+
+def test_a_signal_that_fell_into_a_finaliser_ends_a_program_outside_python():
+    code = """if True:
+        import hashlib, signal
+        from oddatom.cli.stopping import stoppable
+        class InFinaliser:
+            def __del__(self):
+                signal.raise_signal(signal.SIGTERM)
+        with stoppable():
+            InFinaliser()
+            hashlib.pbkdf2_hmac("sha256", b"a", b"b", 2**31 - 1)  # minutes
+    """
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (143, "oddatom: stopped; no file is half written.\n")
+
+
 def test_other_errors_of_finalisers_are_told_as_ever(monkeypatch):
     told = []
     monkeypatch.setattr(sys, "unraisablehook", lambda what: told.append(what.exc_type))

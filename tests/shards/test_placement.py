@@ -1,4 +1,7 @@
-"""Kernels give the same digits wherever their arrays lie in memory, side by side or far apart."""
+"""Kernels give the same digits wherever their arrays lie in memory, side by side or far apart.
+
+A compiler that may order sums asks how near arrays lie before it takes several terms at once; none of ours may.
+"""
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ def numbers(*shape):
 
 
 def calls(m):
-    """A call of every kernel with sums in an order of its own, for m columns."""
+    """Calls of kernels that add up and store, for m columns."""
     E, Y, U = numbers(ROWS, m) - 0.5, numbers(m, ROWS).T.copy(), numbers(3 * m, m) - 0.5
     flat, pos = numbers(ROWS * ATOMS_A_ROW), np.arange(LISTED) * 3 * ATOMS_A_ROW
     old, new, a, L = numbers(m), numbers(m, 1).ravel() - 0.3, numbers(ROWS), np.tril(numbers(m, m)) + np.eye(m)

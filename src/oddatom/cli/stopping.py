@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 GRACE = 1.0  # seconds after which a program that a signal does not reach is ended
-MOMENT = 0.01  # seconds that a finaliser, which can raise nothing, has to end
+MOMENT = 0.01  # seconds until a signal that was dropped in a finaliser is sent again
 _NAMES = ("SIGTERM", "SIGHUP")  # the latter is not everywhere
 
 
@@ -37,7 +37,7 @@ def stoppable() -> Iterator[None]:
     usual = {getattr(signal, name): signal.SIG_DFL for name in _NAMES if hasattr(signal, name)}
     handlers: dict[int, Any] = {**usual, signal.SIGINT: signal.default_int_handler}
     handlers = {number: handler for number, handler in handlers.items() if signal.getsignal(number) == handler}
-    own, taken, over, hook = os.getpid(), threading.Event(), threading.Event(), sys.unraisablehook
+    own, taken, hook = os.getpid(), threading.Event(), sys.unraisablehook
 
     def stop(number: int, frame: Any) -> None:
         if os.getpid() != own:  # a child that was forked
@@ -53,28 +53,29 @@ def stoppable() -> Iterator[None]:
 
     def dropped(what: Any) -> None:
         number = getattr(what.exc_value, "signal", signal.SIGINT)
-        if number not in handlers or not isinstance(what.exc_value, KeyboardInterrupt | Stopped):
+        ours = os.getpid() == own and isinstance(what.exc_value, KeyboardInterrupt | Stopped)
+        if not ours or number not in handlers:
             hook(what)
             return
-        signal.signal(number, stop)  # which may have been told that once is enough
-        threading.Thread(target=_send, args=(own, number, over), daemon=True).start()
+        taken.clear()
+        threading.Thread(target=_send, args=(number, taken), daemon=True).start()
+        signal.signal(number, stop)  # last, and from here on it may come
 
     heard, told = os.pipe()
     os.set_blocking(told, False)
     before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    for number in handlers:
-        signal.signal(number, stop)
-    sys.unraisablehook = dropped
-    threading.Thread(target=_watch, args=(heard, set(handlers), taken), daemon=True).start()
     try:
+        threading.Thread(target=_watch, args=(heard, set(handlers), taken), daemon=True).start()
+        sys.unraisablehook = dropped
+        for number in handlers:
+            signal.signal(number, stop)
         yield
     finally:
-        over.set()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         taken.set()
         sys.unraisablehook = hook
         signal.set_wakeup_fd(before)
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
         os.close(told)
 
 
@@ -97,10 +98,10 @@ def _watch(heard: int, numbers: set[int], taken: threading.Event) -> None:
                 leave(128 + number[0])
 
 
-def _send(process: int, number: int, over: threading.Event) -> None:
-    """Send a signal in a moment, unless the command is over by then."""
-    if not over.wait(MOMENT):
-        os.kill(process, number)
+def _send(number: int, taken: threading.Event) -> None:
+    """Send a signal again in a moment, unless another has been taken or the command is over by then."""
+    if not taken.wait(MOMENT):
+        os.kill(os.getpid(), number)
 
 
 def _forget() -> None:

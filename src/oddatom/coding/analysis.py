@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from oddatom._sums import FUSED
 from oddatom._threads import split
 
 _BLOCK = 48  # rows of one BLAS product, always padded to it: see `batch_omp`
@@ -55,7 +56,7 @@ def _blocks(Y, PT, out, k, parallel):
         _block_rows(Y, PT, 0, N, out)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
+@njit(cache=True, nogil=True, fastmath=FUSED)
 def _codes_rows(Y, PT, lo, hi, out):
     m, n = PT.shape
     for j in range(lo, hi):

@@ -24,6 +24,7 @@ from numba import njit, prange, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from oddatom._sums import FUSED
 from oddatom._threads import split
 
 Array = NDArray[Any]
@@ -42,12 +43,11 @@ _NEGLIGIBLE = 64
 _DEPENDENT = 0.6
 _INT64_MAX = 2**63 - 1
 
-# 'contract' fuses a multiply and an add, nothing more: sums stay in the order written.
 _OPTIONS: dict[str, Any] = {
     "cache": True,
     "nogil": True,
     "error_model": "numpy",
-    "fastmath": {"contract", "nsz"},
+    "fastmath": FUSED,
 }
 _INLINE: dict[str, Any] = {**_OPTIONS, "forceinline": True}
 

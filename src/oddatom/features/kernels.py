@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit, prange
 
+from oddatom._sums import FUSED
 from oddatom._threads import split
 
 GAMMAS = ("scale", "auto", "median")
@@ -154,7 +155,7 @@ def find_gamma(gamma: float | str, function: Any, Y: np.ndarray, rng: np.random.
     return 1.0 / float(np.median(values)) if values.size else 1.0
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
+@njit(cache=True, nogil=True, fastmath=FUSED)
 def _bases(kind, y, ZT, out):
     """‖y − z‖², Σ|y − z| or y·z for all z, features in order."""
     m, n = ZT.shape

@@ -41,7 +41,7 @@ def _start(x, zl, zu):
         zl[j] = max(-x[j], 0.0) + start
 
 
-@njit(**_OPTIONS, fastmath={"nnan", "nsz"})  # maxima have no order
+@njit(**_OPTIONS, fastmath={"nnan", "nsz"})  # maxima have no order: vectors may take them
 def _longest_step(tau, zl, zu, dt, dzl, dzu):
     """Largest step in [0, 1] that keeps 1 + τ, 1 − τ, z_l and z_u non-negative."""
     worst = 1.0  # largest of −Δv/v, so that step = 1/worst

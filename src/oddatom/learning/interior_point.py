@@ -89,8 +89,7 @@ def interior_point(
     )
 
 
-# Short rows: no re-association below, or LLVM vectorises loops of three or four turns; unsigned indices
-# spare numba's test for negative ones.
+# Unsigned indices spare numba's test for negative ones.
 @njit(**_OPTIONS)
 def matvec(X, indptr, indices, data, n, w, out):
     """out = X w."""
@@ -184,7 +183,7 @@ def _newton(X, indptr, indices, data, n, L, scale, theta, r, base, K_minus_sum, 
         da[j] = theta[j] * (r[j] - da[j] + d[n])
 
 
-@njit(**_OPTIONS, fastmath={"nnan", "nsz"})  # maxima have no order
+@njit(**_OPTIONS, fastmath={"nnan", "nsz"})  # maxima have no order: vectors may take them
 def _longest_step(u, a, zl, zu, da, dzl, dzu):
     """Largest step in [0, 1] that keeps a, u − a, z_l and z_u non-negative."""
     worst = 1.0  # largest of −Δv/v, so that step = 1/worst

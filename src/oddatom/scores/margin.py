@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from oddatom._sums import dot
 from oddatom._threads import split
 from oddatom.coding import Codes
 from oddatom.features.scaling import Scaling
@@ -41,16 +42,8 @@ def _margin(indices, values, w, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _linear_row(x, center, spread, scale, v):
-    t = 0.0
-    for f in range(v.size):
-        t += ((x[f] - center[f]) / spread[f] / scale) * v[f]
-    return t
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _huge_row(x, center, spread, scale, v):
-    """The same for a row so large that a term overflows: in units of the largest number in it, and finite."""
+    """The margin of a row so large that a term overflows: in units of the largest number in it, and finite."""
     size = 0.0
     for f in range(v.size):
         size = max(size, abs(x[f]), abs(center[f]))
@@ -60,10 +53,13 @@ def _huge_row(x, center, spread, scale, v):
     return min(max(t / scale * size, -LARGEST), LARGEST)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _linear_rows(X, center, spread, scale, v, lo, hi, out):
+    y = np.empty(v.size)
     for j in range(lo, hi):
-        t = _linear_row(X[j], center, spread, scale, v)
+        for f in range(v.size):
+            y[f] = (X[j, f] - center[f]) / spread[f] / scale
+        t = dot(y, v)
         out[j] = t if np.isfinite(t) else _huge_row(X[j], center, spread, scale, v)
 
 
