@@ -58,8 +58,8 @@ def _linear_rows(X, center, spread, scale, v, lo, hi, out):
     y = np.empty(v.size)
     for j in range(lo, hi):
         for f in range(v.size):
-            y[f] = (X[j, f] - center[f]) / spread[f] / scale
-        t = dot(y, v)
+            y[f] = (X[j, f] - center[f]) / spread[f]
+        t = dot(y, v) / scale
         out[j] = t if np.isfinite(t) else _huge_row(X[j], center, spread, scale, v)
 
 
