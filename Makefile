@@ -26,7 +26,7 @@ docs: $(VENV)/.installed-docs
 
 # scikit-learn's contract once more, on the oldest versions pyproject.toml allows.
 oldest: $(OLDEST)/.installed
-	NUMBA_CACHE_DIR=$(OLDEST)/numba-cache $(OLDEST)/bin/python -m pytest tests/detectors \
+	NUMBA_CACHE_DIR=$(OLDEST)/numba-cache $(OLDEST)/bin/python -m pytest tests/estimators \
 	  -k "check_ or frame or pickle or clone or callback or joblib or search" $(PYTEST_ARGS)
 
 # Wheel and sdist: built, looked into, installed into an empty environment and tried. `make test` does it too.

@@ -12,9 +12,9 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from oddatom import DLOCSVM
-from oddatom.cluster.source import ClusterSource
-from oddatom.features.row_map import RowMap
-from oddatom.features.scaling import Scaling
+from oddatom.rows.dask.cluster_source import ClusterSource
+from oddatom.rows.row_map import RowMap
+from oddatom.scaling.linear import Scaling
 
 M, ATOMS, NONZERO, SWEEPS = 32, 64, 6, 6
 PHASES = ("coding", "atoms", "svm")

@@ -13,8 +13,8 @@ import torch
 from sklearn.ensemble import IsolationForest
 
 from oddatom import DLOCSVM
-from oddatom.shards.torch_omp import torch_omp
-from oddatom.sources.tensors import TensorSource, device_scores
+from oddatom.coding.torch_omp import torch_omp
+from oddatom.rows.device.tensor_source import TensorSource, device_scores
 
 M, ATOMS, NONZERO, SWEEPS = 32, 64, 6, 6
 SETTINGS = {"n_atoms": ATOMS, "n_nonzero": NONZERO, "max_iter": SWEEPS, "beta": 0.01, "nu": 0.05, "random_state": 0}
@@ -122,7 +122,7 @@ def bandwidth(device):
 
 def streamed(n_rows, device):
     """Measure rows that stay in the host's memory."""
-    from oddatom.detectors._elsewhere import fit_source
+    from oddatom.estimators._elsewhere import fit_source
 
     X = make_rows(n_rows, torch.float32, device).cpu()
     if device.type == "cuda":

@@ -1,4 +1,4 @@
-"""libsvm stopped after 5,000 steps, by scikit-learn and by `oddatom.learning.smo`: python -m benchmarks.libsvm_path"""
+"""libsvm stopped after 5,000 steps, beside `oddatom.boundary.libsvm_smo` (python -m benchmarks.libsvm_path)."""
 
 import warnings
 
@@ -8,8 +8,8 @@ from sklearn.svm import OneClassSVM
 
 from benchmarks._common import PAPER, best_in_turn, load
 from oddatom import DLOCSVM
-from oddatom.learning.libsvm import MAX_ITER, TOL, _slots
-from oddatom.learning.smo import walk
+from oddatom.boundary.libsvm import MAX_ITER, TOL, _slots
+from oddatom.boundary.libsvm_smo import walk
 
 
 def compare(name):

@@ -23,8 +23,8 @@ import numpy as np
 
 from benchmarks.growth import memory
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
-from oddatom.detectors._base import CHUNK_ROWS
-from oddatom.detectors.untuned import SAMPLE_ROWS
+from oddatom.estimators._base import CHUNK_ROWS
+from oddatom.estimators.odd_atom import SAMPLE_ROWS
 
 LANDMARKS, ATOMS, NONZERO = 32, 16, 3
 COMMON = {"n_atoms": ATOMS, "n_nonzero": NONZERO, "max_iter": 2, "nu": 0.1, "random_state": 0}

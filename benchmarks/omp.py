@@ -12,7 +12,7 @@ import spams
 from sklearn.linear_model import orthogonal_mp_gram
 
 from benchmarks._common import best_in_turn
-from oddatom._threads import threads
+from oddatom.arrays.threads import threads
 from oddatom.coding import batch_omp
 
 N_SIGNALS, N_FEATURES, N_ATOMS, N_NONZERO = 50_000, 64, 128, 8

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from oddatom.shards import LocalShard, PairShard, ShardGroup
-from oddatom.sources import Source
+from oddatom.passes.group import ShardGroup
+from oddatom.rows import Source
+from oddatom.rows.array import LocalShard, PairShard
 
 SHARDS = {"sparse": LocalShard, "pairs": PairShard}
 

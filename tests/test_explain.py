@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import oddatom
-from oddatom._threads import threads
+from oddatom.arrays.threads import threads
 from oddatom.coding import Codes, batch_omp
 from oddatom.explain import Explanation, as_frame_like, margin_by_atom, margin_by_feature, residual_by_feature
 from oddatom.scores import SCORES

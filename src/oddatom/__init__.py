@@ -7,12 +7,12 @@ __version__ = "0.1.0"
 
 # Public names and where they live. They are imported when first used: scikit-learn alone takes about a second.
 _HOMES = {
-    "DLOCSVM": "oddatom.detectors",
-    "DPLOCSVM": "oddatom.detectors",
-    "KDLOCSVM": "oddatom.detectors",
-    "KDPLOCSVM": "oddatom.detectors",
-    "LinearOneClassSVM": "oddatom.detectors",
-    "OddAtomDetector": "oddatom.detectors",
+    "DLOCSVM": "oddatom.estimators",
+    "DPLOCSVM": "oddatom.estimators",
+    "KDLOCSVM": "oddatom.estimators",
+    "KDPLOCSVM": "oddatom.estimators",
+    "LinearOneClassSVM": "oddatom.estimators",
+    "OddAtomDetector": "oddatom.estimators",
     "AllAtomsTrimmedWarning": "oddatom.exceptions",
     "DegenerateMarginWarning": "oddatom.exceptions",
     "DeviceWarning": "oddatom.exceptions",
@@ -30,7 +30,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
-    from oddatom.detectors import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
+    from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
     from oddatom.exceptions import (
         AllAtomsTrimmedWarning,
         DegenerateMarginWarning,

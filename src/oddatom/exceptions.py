@@ -52,7 +52,7 @@ class WorkerLostError(RuntimeError):
 
     Attributes
     ----------
-    model : oddatom.learning.alternate.Model or None
+    model : oddatom.learners.alternate.Model or None
         As of the last whole outer iteration; None where not even the first dictionary had its codes.
     partitions : tuple of int
         Numbers of the partitions that were lost.

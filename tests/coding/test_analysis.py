@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from oddatom import _threads
-from oddatom._threads import threads
+from oddatom.arrays import threads as _threads
+from oddatom.arrays.threads import threads
 from oddatom.coding import analysis, analysis_codes
 
 SIZES = [

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import orthogonal_mp_gram
 
-from oddatom._threads import split, threads
+from oddatom.arrays.threads import split, threads
 from oddatom.coding import batch_omp, batch_omp_gram
 from reference import omp
 

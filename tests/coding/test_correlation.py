@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from oddatom._threads import threads
+from oddatom.arrays.threads import threads
 from oddatom.coding import CODINGS, batch_omp, correlation_omp
 from reference import omp
 

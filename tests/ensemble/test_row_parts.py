@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
 from ensembles import random_member, wide
-from oddatom._threads import Plan, threads
+from oddatom.arrays.threads import Plan, threads
 from oddatom.ensemble import parts as module
 from oddatom.ensemble.histogram import fit_histogram
 from oddatom.ensemble.members import Sizes, learn_member
 from oddatom.ensemble.parts import pack, row_parts
-from oddatom.features.asinh import fit_asinh
+from oddatom.scaling.asinh import fit_asinh
 
 SIZES = ((5, 4, 3), (1, 9, 3), (8, 1, 3))  # centroids, atoms and directions of three members
 

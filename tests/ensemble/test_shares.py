@@ -11,7 +11,7 @@ from oddatom.ensemble.joining import JOINED, PARTS, fit_calibration
 from oddatom.ensemble.model import SCORES, Ensemble
 from oddatom.ensemble.parts import pack, row_parts
 from oddatom.ensemble.shares import feature_shares, share_out
-from oddatom.features.asinh import fit_asinh
+from oddatom.scaling.asinh import fit_asinh
 
 WEIGHTS = np.array([0.3, 0.1, 0.2, 0.0, 0.25, 0.15])  # in the order of PARTS: the residual has none
 PLANE = np.array([0.5, 0.1, -0.2, 0.3, 0.4])

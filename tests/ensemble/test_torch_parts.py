@@ -11,12 +11,12 @@ from oddatom.ensemble.histogram import fit_histogram
 from oddatom.ensemble.joining import fit_calibration
 from oddatom.ensemble.model import SCORES, Ensemble
 from oddatom.ensemble.parts import pack, row_parts
-from oddatom.features.asinh import fit_asinh
+from oddatom.scaling.asinh import fit_asinh
 
 torch = pytest.importorskip("torch")
 
+from oddatom.arrays import torch_rows  # noqa: E402
 from oddatom.ensemble.torch_parts import TorchEnsemble  # noqa: E402
-from oddatom.shards import torch_rows  # noqa: E402
 
 
 @pytest.fixture(params=["cpu", "cuda"])

@@ -12,7 +12,7 @@ import numba
 from small_models import KINDS, digest, make, rows, state
 from threadpoolctl import ThreadpoolController
 
-from oddatom import _threads
+from oddatom.arrays import threads as _threads
 
 TRAIN, NEW = rows(2_000), rows(50, seed=1)
 

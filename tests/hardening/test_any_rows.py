@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector, OddAtomWarning
 from oddatom.ensemble.model import SCORES as PARTS
-from oddatom.features.kernels import KERNELS
+from oddatom.kernels.functions import KERNELS
 from oddatom.scores import SCORES
 
 # All that a fit may say of finite rows. Another message is another library's, or a new one: look at it.

@@ -13,7 +13,7 @@ import pytest
 from small_models import KINDS, digest, make, quietly, rows, run_script, state
 
 import oddatom
-from oddatom import _threads
+from oddatom.arrays import threads as _threads
 
 PACKAGE = str(Path(oddatom.__file__).parent)
 TRAIN, NEW = rows(40, 3), rows(10, 3, seed=1)

@@ -14,10 +14,10 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.svm import OneClassSVM
 
 from oddatom import DLOCSVM
-from oddatom.learning.penalties import make_penalty
 from oddatom.paper.base import DataSet, setting_text
 from oddatom.paper.standard import standardise
 from oddatom.paper.uniform import EPSILON, inclusion, learn_uniform
+from oddatom.penalties import make_penalty
 
 NAMES = ("ocsvm", "lof", "iforest", "autoencoder", "uniform_l21", "uniform_l20", "uniform_l2eps")
 UNIFORM = NAMES[4:]

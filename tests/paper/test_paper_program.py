@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from program_reference import published_dl, published_dpl, published_kdl
 
-from oddatom.learning.initial import initial_dictionary
+from oddatom.learners.initial import initial_dictionary
 from oddatom.paper.program import PublishedDL, PublishedDPL
 from oddatom.paper.program_kernel import PublishedKDL
 

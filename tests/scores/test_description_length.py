@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
-from oddatom._threads import threads
+from oddatom.arrays.threads import threads
 from oddatom.coding import Codes, batch_omp
 from oddatom.scores import code_statistics, description_length
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from oddatom import _threads
-from oddatom._threads import threads
+from oddatom.arrays import threads as _threads
+from oddatom.arrays.threads import threads
 from oddatom.coding import Codes, batch_omp
-from oddatom.features.scaling import Scaling
+from oddatom.scaling.linear import Scaling
 from oddatom.scores import SCORES, CodeStatistics
 from oddatom.scores.margin import linear_margin
 from reference import description_length

@@ -6,13 +6,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import spearmanr
 
 from oddatom.coding import CODINGS
-from oddatom.detectors import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM
-from oddatom.features.scaling import Scaling
+from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM
+from oddatom.scaling.linear import Scaling
 from oddatom.scores import SCORES, code_statistics
 from oddatom.scores.margin import linear_margin
 
 torch = pytest.importorskip("torch")
 
+from oddatom.arrays import torch_rows  # noqa: E402
+from oddatom.coding.torch_omp import TorchCodes  # noqa: E402
 from oddatom.scores.torch_scores import (  # noqa: E402
     TORCH_SCORES,
     linear_margin_rows,
@@ -20,8 +22,6 @@ from oddatom.scores.torch_scores import (  # noqa: E402
     row_statistics,
     score_rows,
 )
-from oddatom.shards import torch_rows  # noqa: E402
-from oddatom.shards.torch_omp import TorchCodes  # noqa: E402
 
 NAMES = tuple(SCORES)
 

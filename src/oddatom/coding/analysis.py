@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from oddatom._sums import FUSED
-from oddatom._threads import split
+from oddatom.arrays.sums import FUSED
+from oddatom.arrays.threads import split
 
 _BLOCK = 48  # rows of one BLAS product, always padded to it: see `batch_omp`
 _WIDE = 4096  # numbers in P from which BLAS is worth a block

@@ -24,8 +24,8 @@ from numba import njit, prange, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from oddatom._sums import FUSED
-from oddatom._threads import split
+from oddatom.arrays.sums import FUSED
+from oddatom.arrays.threads import split
 
 Array = NDArray[Any]
 

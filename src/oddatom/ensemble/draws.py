@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
-    from oddatom.sources import Source
+    from oddatom.rows import Source
 
 _CHUNK = 65_536  # rows copied at a time
 

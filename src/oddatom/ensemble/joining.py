@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from oddatom._threads import split
+from oddatom.arrays.threads import split
 from oddatom.ensemble.parts import MEMBER_PARTS, RowParts
 
 PARTS = (*MEMBER_PARTS, "histogram", "magnitude")

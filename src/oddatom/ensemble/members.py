@@ -18,7 +18,7 @@ from oddatom.ensemble.trimmed import (
     learn_spread,
     nearest,
 )
-from oddatom.features.asinh import stretch
+from oddatom.scaling.asinh import stretch
 
 ROWS_PER_CENTROID, ROWS_PER_ATOM = 10, 5  # no more of either than the rows can carry
 FEWEST_OF_A_KIND = 0.005  # of the rows, for it to be one

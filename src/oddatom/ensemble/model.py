@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from oddatom.boundary.interior_point import Block
+from oddatom.boundary.plane import fit_one_class
 from oddatom.ensemble.histogram import Histogram, fit_histogram
 from oddatom.ensemble.joining import JOINED, PARTS, Calibration, agreement_weights, fit_calibration, join, z_scores
 from oddatom.ensemble.members import Sizes, learn_member, usual_rows
 from oddatom.ensemble.parts import Packed, RowParts, pack, row_parts
-from oddatom.features.asinh import AsinhScaling, fit_asinh
-from oddatom.learning.interior_point import Block
-from oddatom.learning.one_class import fit_one_class
-from oddatom.shards import OneClassShard, ShardGroup
+from oddatom.passes.group import ShardGroup
+from oddatom.rows.array import OneClassShard
+from oddatom.scaling.asinh import AsinhScaling, fit_asinh
 
 SCORES = ("joined", "margin", *PARTS)
 PLANE_ROWS = 4096  # enough for a plane in five dimensions

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from oddatom._threads import split
+from oddatom.arrays.threads import split
 from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.members import Member
 from oddatom.ensemble.trimmed import ROUNDING
-from oddatom.features.asinh import BEND, FARTHEST, TOP, AsinhScaling
+from oddatom.scaling.asinh import BEND, FARTHEST, TOP, AsinhScaling
 
 BLOCK = 64  # rows computed side by side
 # What every member says of a row, in the order of the last axis of `RowParts.members`.

@@ -8,7 +8,7 @@ from oddatom.ensemble.codes import row_codes
 from oddatom.ensemble.joining import JOINED, PARTS
 from oddatom.ensemble.model import Ensemble, typicality
 from oddatom.ensemble.trimmed import deviations
-from oddatom.features.asinh import stretch
+from oddatom.scaling.asinh import stretch
 
 
 def feature_shares(X: np.ndarray, ensemble: Ensemble, Z: np.ndarray, name: str) -> np.ndarray:

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from oddatom.arrays.torch_rows import DeviceRows, from_host
 from oddatom.ensemble.joining import JOINED, PARTS
 from oddatom.ensemble.model import Ensemble
 from oddatom.ensemble.parts import MEMBER_PARTS, Packed
 from oddatom.ensemble.trimmed import ROUNDING
-from oddatom.features.asinh import BEND, FARTHEST, TOP
-from oddatom.shards.torch_rows import DeviceRows, from_host
+from oddatom.scaling.asinh import BEND, FARTHEST, TOP
 
 
 class TorchRowParts(NamedTuple):

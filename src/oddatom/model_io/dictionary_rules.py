@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from oddatom.features.kernel_map import KernelMap
-from oddatom.features.kernels import KERNELS, Kernel
-from oddatom.features.scaling import Scaling
 from oddatom.history import COLUMNS, ROUND_COLUMNS, History
+from oddatom.kernels.coordinates import KernelMap
+from oddatom.kernels.functions import KERNELS, Kernel
 from oddatom.model_io.decision_rules import CONFORMAL, DECISION, check_decision
 from oddatom.model_io.memory_rules import MEMORY
 from oddatom.model_io.rules import (
@@ -27,6 +26,7 @@ from oddatom.model_io.rules import (
     text,
 )
 from oddatom.model_io.schema import FEATURES, Schema
+from oddatom.scaling.linear import Scaling
 from oddatom.scores import SCORES, CodeStatistics
 
 # Those with an entry for every training row, which the models of folds do without.
@@ -139,8 +139,8 @@ def _schema(*, pair: bool, kernel: bool) -> Schema:
 
 def dictionary_schema(Class: type) -> Schema:
     """Return the schema of one of the four dictionary detectors."""
-    from oddatom.detectors import DPLOCSVM
-    from oddatom.detectors._kernel import KernelDetector
+    from oddatom.estimators import DPLOCSVM
+    from oddatom.estimators._kernel import KernelDetector
 
     return _SCHEMAS[issubclass(Class, DPLOCSVM), issubclass(Class, KernelDetector)]
 

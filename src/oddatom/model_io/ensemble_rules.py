@@ -10,11 +10,11 @@ from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.joining import JOINED, PARTS, Calibration
 from oddatom.ensemble.model import SCORES, Ensemble
 from oddatom.ensemble.parts import MEMBER_PARTS, Packed
-from oddatom.features.asinh import AsinhScaling
 from oddatom.model_io.decision_rules import CONFORMAL, DECISION, check_decision
 from oddatom.model_io.memory_rules import MEMORY
 from oddatom.model_io.rules import Rule, Sizes, demand, integer, number, numbers, record, text
 from oddatom.model_io.schema import FEATURES, Schema
+from oddatom.scaling.asinh import AsinhScaling
 
 _REACH = 1e3  # of a scaled row: asinh of the largest makes 87
 

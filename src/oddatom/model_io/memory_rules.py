@@ -8,7 +8,7 @@ from oddatom.model_io.rules import Sizes, demand, integer, number, numbers, reco
 
 
 def _memory() -> type:
-    from oddatom.detectors._partial import Memory
+    from oddatom.estimators._partial import Memory
 
     return Memory
 

@@ -69,17 +69,17 @@ def _make_history(found: dict[str, Any], path: str) -> Any:
 
 
 MODELS: dict[str, Model] = {
-    "DLOCSVM": Model(lazy("oddatom.detectors", "DLOCSVM"), dictionary_schema),
-    "DPLOCSVM": Model(lazy("oddatom.detectors", "DPLOCSVM"), dictionary_schema),
-    "KDLOCSVM": Model(lazy("oddatom.detectors", "KDLOCSVM"), dictionary_schema),
-    "KDPLOCSVM": Model(lazy("oddatom.detectors", "KDPLOCSVM"), dictionary_schema),
-    "LinearOneClassSVM": Model(lazy("oddatom.detectors", "LinearOneClassSVM"), one_class_schema),
-    "OddAtomDetector": Model(lazy("oddatom.detectors", "OddAtomDetector"), ensemble_schema),
+    "DLOCSVM": Model(lazy("oddatom.estimators", "DLOCSVM"), dictionary_schema),
+    "DPLOCSVM": Model(lazy("oddatom.estimators", "DPLOCSVM"), dictionary_schema),
+    "KDLOCSVM": Model(lazy("oddatom.estimators", "KDLOCSVM"), dictionary_schema),
+    "KDPLOCSVM": Model(lazy("oddatom.estimators", "KDPLOCSVM"), dictionary_schema),
+    "LinearOneClassSVM": Model(lazy("oddatom.estimators", "LinearOneClassSVM"), one_class_schema),
+    "OddAtomDetector": Model(lazy("oddatom.estimators", "OddAtomDetector"), ensemble_schema),
     "TableEncoder": Model(lazy("oddatom.table", "TableEncoder"), table_schema),
 }
 
 RECORDS: dict[str, Record] = {
-    "AsinhScaling": named_tuple("oddatom.features.asinh", "AsinhScaling"),
+    "AsinhScaling": named_tuple("oddatom.scaling.asinh", "AsinhScaling"),
     "Calibration": named_tuple("oddatom.ensemble.joining", "Calibration"),
     "CodeStatistics": named_tuple("oddatom.scores", "CodeStatistics"),
     "ColumnDecision": named_tuple("oddatom.table.decision", "ColumnDecision"),
@@ -97,11 +97,11 @@ RECORDS: dict[str, Record] = {
         lambda value: {"columns": dict(value), "lagrangian": value.lagrangian},
         _make_history,
     ),
-    "Kernel": named_tuple("oddatom.features.kernels", "Kernel"),
-    "KernelMap": named_tuple("oddatom.features.kernel_map", "KernelMap"),
-    "Memory": named_tuple("oddatom.detectors._partial", "Memory"),
+    "Kernel": named_tuple("oddatom.kernels.functions", "Kernel"),
+    "KernelMap": named_tuple("oddatom.kernels.coordinates", "KernelMap"),
+    "Memory": named_tuple("oddatom.estimators._partial", "Memory"),
     "Packed": named_tuple("oddatom.ensemble.parts", "Packed"),
-    "Scaling": named_tuple("oddatom.features.scaling", "Scaling"),
+    "Scaling": named_tuple("oddatom.scaling.linear", "Scaling"),
     "Threshold": named_tuple("oddatom.decisions", "Threshold"),
 }
 

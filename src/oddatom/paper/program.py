@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from oddatom.boundary.libsvm import MAX_ITER, TOL
+from oddatom.boundary.libsvm_smo import walk
 from oddatom.coding import batch_omp
-from oddatom.learning.initial import initial_dictionary
-from oddatom.learning.libsvm import MAX_ITER, TOL
-from oddatom.learning.smo import walk
+from oddatom.learners.initial import initial_dictionary
 
 SWEEPS = 6
 POWER_STEPS = 50

@@ -12,7 +12,7 @@ from typing import Any
 
 from joblib import Parallel, cpu_count, delayed
 
-from oddatom._threads import threads
+from oddatom.arrays.threads import threads
 from oddatom.paper import methods
 from oddatom.paper.base import DataSet, Rows, Run, Task
 from oddatom.paper.experiments import EXPERIMENTS

@@ -16,17 +16,18 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from oddatom._threads import threads
+from oddatom.arrays.threads import threads
+from oddatom.boundary.plane import OneClassFit
 from oddatom.coding import batch_omp
-from oddatom.features.scaling import fit_scaling
-from oddatom.learning.alternate import Model
-from oddatom.learning.dl import DL
-from oddatom.learning.initial import initial_dictionary
-from oddatom.learning.one_class import OneClassFit
-from oddatom.learning.penalties import Penalty, make_penalty
+from oddatom.learners.alternate import Model
+from oddatom.learners.dl import DL
+from oddatom.learners.initial import initial_dictionary
 from oddatom.paper.base import DataSet, Effort, Method, Setting, View
 from oddatom.paper.learners import FINE
-from oddatom.shards import LocalShard, ShardGroup
+from oddatom.passes.group import ShardGroup
+from oddatom.penalties import Penalty, make_penalty
+from oddatom.rows.array import LocalShard
+from oddatom.scaling.linear import fit_scaling
 
 SWEEPS = 6
 EPSILON = 0.1  # where ℓ2,ε is clipped; the paper does not say, this is the detectors' default
@@ -54,7 +55,7 @@ class UniformFit:
 
 
 class Uniform(Method):
-    """Dictionary learning with one row penalty; `penalty` says which of `oddatom.learning.penalties`."""
+    """Dictionary learning with one row penalty; `penalty` says which of `oddatom.penalties`."""
 
     penalty: ClassVar[str]
     dictionaries = True

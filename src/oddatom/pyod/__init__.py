@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from oddatom import detectors
+from oddatom import estimators
 from oddatom.pyod._adapter import Adapter
 from oddatom.pyod._parameters import KernelPairs, KernelSparse, LinearPairs, Sparse, Untuned
 
@@ -28,7 +28,7 @@ __all__ = ["DLOCSVM", "DPLOCSVM", "KDLOCSVM", "KDPLOCSVM", "OddAtom"]
 class OddAtom(Adapter):
     """`oddatom.OddAtomDetector` for PyOD: a trimmed ensemble of dictionaries, without labels and without tuning."""
 
-    _detector = detectors.OddAtomDetector
+    _detector = estimators.OddAtomDetector
 
     def __init__(self, contamination: Any = 0.1, **parameters: Unpack[Untuned]) -> None:
         super().__init__(contamination, **parameters)
@@ -37,7 +37,7 @@ class OddAtom(Adapter):
 class DLOCSVM(Adapter):
     """`oddatom.DLOCSVM` for PyOD: sparse codes whose dictionary and one-class SVM are learned together."""
 
-    _detector = detectors.DLOCSVM
+    _detector = estimators.DLOCSVM
 
     def __init__(self, contamination: Any = 0.1, **parameters: Unpack[Sparse]) -> None:
         super().__init__(contamination, **parameters)
@@ -46,7 +46,7 @@ class DLOCSVM(Adapter):
 class DPLOCSVM(Adapter):
     """`oddatom.DPLOCSVM` for PyOD: linear codes whose pair of dictionaries and one-class SVM are learned together."""
 
-    _detector = detectors.DPLOCSVM
+    _detector = estimators.DPLOCSVM
 
     def __init__(self, contamination: Any = 0.1, **parameters: Unpack[LinearPairs]) -> None:
         super().__init__(contamination, **parameters)
@@ -55,7 +55,7 @@ class DPLOCSVM(Adapter):
 class KDLOCSVM(Adapter):
     """`oddatom.KDLOCSVM` for PyOD: `DLOCSVM` in the feature space of a kernel."""
 
-    _detector = detectors.KDLOCSVM
+    _detector = estimators.KDLOCSVM
 
     def __init__(self, contamination: Any = 0.1, **parameters: Unpack[KernelSparse]) -> None:
         super().__init__(contamination, **parameters)
@@ -64,7 +64,7 @@ class KDLOCSVM(Adapter):
 class KDPLOCSVM(Adapter):
     """`oddatom.KDPLOCSVM` for PyOD: `DPLOCSVM` in the feature space of a kernel."""
 
-    _detector = detectors.KDPLOCSVM
+    _detector = estimators.KDPLOCSVM
 
     def __init__(self, contamination: Any = 0.1, **parameters: Unpack[KernelPairs]) -> None:
         super().__init__(contamination, **parameters)

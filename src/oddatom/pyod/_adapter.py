@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from oddatom.detectors._score_parameter import ScoreParameter
-from oddatom.detectors._validation import old_model_on_error
+from oddatom.estimators._score_parameter import ScoreParameter
+from oddatom.estimators._validation import old_model_on_error
 
 try:
     from pyod.models.base import BaseDetector  # type: ignore[import-untyped]

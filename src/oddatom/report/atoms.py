@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse
 from scipy.stats import hypergeom
 
-from oddatom.detectors import OddAtomDetector
-from oddatom.detectors._kernel import KernelDetector
 from oddatom.ensemble.codes import row_codes
+from oddatom.estimators import OddAtomDetector
+from oddatom.estimators._kernel import KernelDetector
 from oddatom.report.records import AtomUse
 
 FEWEST_ROWS = 2  # odd rows that use an atom

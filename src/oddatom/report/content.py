@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom.decisions import benjamini_hochberg
-from oddatom.detectors import OddAtomDetector
+from oddatom.estimators import OddAtomDetector
 from oddatom.report.atoms import odd_atoms
 from oddatom.report.contributions import by_source, oddity_shares
 from oddatom.report.detector import fit_curves, parameter_words, threshold_words

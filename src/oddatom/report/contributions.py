@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from oddatom._threads import threads
-from oddatom.detectors import OddAtomDetector
-from oddatom.detectors._kernel import KernelDetector
+from oddatom.arrays.threads import threads
 from oddatom.ensemble.shares import feature_shares
+from oddatom.estimators import OddAtomDetector
+from oddatom.estimators._kernel import KernelDetector
 from oddatom.explain import Explanation
 
 OF_SCORE = "The share of the row's oddity that each column has; the shares of a row sum to 100 %."

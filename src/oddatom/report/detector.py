@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from oddatom.detectors import OddAtomDetector
+from oddatom.estimators import OddAtomDetector
 from oddatom.report.records import Curve
 
 OF_MEMBERS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
-from oddatom.features.asinh import fit_asinh
+from oddatom.scaling.asinh import fit_asinh
 
 
 def map_points(X: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:

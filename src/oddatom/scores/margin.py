@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from oddatom._sums import dot
-from oddatom._threads import split
+from oddatom.arrays.sums import dot
+from oddatom.arrays.threads import split
 from oddatom.coding import Codes
-from oddatom.features.scaling import Scaling
+from oddatom.scaling.linear import Scaling
 from oddatom.scores.statistics import CodeStatistics
 
 LARGEST = float(np.finfo(np.float64).max)

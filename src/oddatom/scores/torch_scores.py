@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from oddatom.features.kernel_map import KernelMap
-from oddatom.features.scaling import Scaling
-from oddatom.features.torch_features import RowKernelMap, RowScaling
+from oddatom.arrays.torch_rows import DeviceRows, from_host, to_host
+from oddatom.coding.torch_omp import CODINGS, TorchCodes
+from oddatom.kernels.coordinates import KernelMap
+from oddatom.rows.device.torch_features import RowKernelMap, RowScaling
+from oddatom.rows.device.torch_slots import dense
+from oddatom.scaling.linear import Scaling
 from oddatom.scores.statistics import CodeStatistics, statistics_of
-from oddatom.shards.torch_omp import CODINGS, TorchCodes
-from oddatom.shards.torch_rows import DeviceRows, from_host, to_host
-from oddatom.shards.torch_slots import dense
 
 # Sizes of a scaled row, as for the detectors: squares overflow above the first (by dtype), sums above the second.
 HUGE = {torch.float64: 1e100, torch.float32: 1e15}

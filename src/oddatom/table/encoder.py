@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from oddatom._documented import DocumentedMixin
-from oddatom.detectors._validation import check_parameters, old_model_on_error
+from oddatom.estimators._validation import check_parameters, old_model_on_error
 from oddatom.exceptions import TableWarning
 from oddatom.table.columns import Columns, as_columns, unique_names
 from oddatom.table.deciding import Rules, decide

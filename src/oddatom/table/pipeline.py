@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from oddatom.detectors import OddAtomDetector
+from oddatom.estimators import OddAtomDetector
 from oddatom.table.encoder import TableEncoder
 
 

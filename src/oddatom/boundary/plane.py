@@ -1,0 +1,197 @@
+"""The linear one-class SVM, solved exactly: an interior point on the rows that matter, checked on all of them.
+
+    min_w,rho  ½‖w‖² − rho + 1/(nu N) Σ_j (rho − w·x_j)₊
+    max_lam   −½‖w(lam)‖²,   w = Σ_j lam_j x_j,   Σ lam_j = 1,   0 ≤ lam_j ≤ 1/(nu N)
+
+Codes are taken in units of their root mean square row norm. With a = nu N lam, only rows near the margin have a_j
+strictly between 0 and 1. Newton's method on a smoothed hinge finds a plane close to the best one; the rows
+nearest its margin are then solved exactly with the others fixed at their bounds, and the duality gap over ALL rows
+decides. If it is too large, more rows are taken, in the end all of them. Each choice of rows depends on their
+values, never on their order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oddatom.boundary.interior_point import Block, interior_point, rmatvec
+from oddatom.boundary.newton import smooth_newton
+from oddatom.passes.group import ShardGroup
+from oddatom.rows.array._plane_kernels import KEY_BITS
+from oddatom.rows.array.plane_shard import DISTANCE, MARGIN
+
+SMALL = 1500  # rows that are solved at once
+BAND = 2**14  # most rows around the margin that are solved exactly at first
+GAP_TOL = 1e-8
+
+
+class OneClassFit(NamedTuple):
+    """Plane and offset in the units of the rows; gap and residual in unit-RMS units."""
+
+    w: np.ndarray
+    rho: float
+    gap: float
+    residual: float
+    objective: float
+    degenerate: bool
+    n_steps: int
+    scale: float  # root mean square row norm
+    flat: bool = False  # whether all rows have the same margin; only the last SVM of a fit is asked
+
+    @property
+    def tolerance(self) -> float:
+        """Rows whose margin is this close to rho, in the units of the rows, lie on it."""
+        return 1e-6 * self.scale * float(np.linalg.norm(self.w))
+
+
+def fit_one_class(
+    group: ShardGroup[Any],
+    n: int,
+    nu: float,
+    *,
+    w0: np.ndarray | None = None,
+    tol: float = GAP_TOL,
+) -> OneClassFit:
+    """Solve the one-class SVM on the rows of a group of shards; the shards keep the multipliers a = nu N lam."""
+    N, n_zero, sum_sq = group.map_reduce("svm_summary")
+    C = nu * N
+    if n_zero >= C:  # enough rows at the origin to carry the whole weight
+        group.map("svm_zero_rows", C / n_zero)
+        return OneClassFit(np.zeros(n), 0.0, 0.0, 0.0, 0.0, True, 0, 0.0)
+    scale = float(np.sqrt(sum_sq / N))
+    group.map("svm_scale", scale)
+    w, rho, gap, steps = _solve(group, n, N, C, w0 if w0 is None else w0 / scale, tol)
+    return as_fit(group, w, rho, gap, steps, scale, C, tol)
+
+
+def as_fit(
+    group: ShardGroup[Any], w: np.ndarray, rho: float, gap: float, steps: int, scale: float, C: float, tol: float
+) -> OneClassFit:
+    """Return a solution for rows divided by `scale` in their own units; w = 0 where it is no better than that."""
+    half = 0.5 * float(w @ w)
+    primal = half - rho + group.map_reduce("svm_slack", rho)[0] / C
+    # A primal value below that of w = 0 proves a margin however small w is, unless all of it is rounding.
+    degenerate = half <= tol and (primal > -0.1 * half or half < 1e-22)
+    if degenerate:
+        w, rho, gap, primal = np.zeros_like(w), 0.0, half, 0.0
+        group.map("svm_margins", w)
+    residual = max(group.map("svm_residual", rho))
+    return OneClassFit(w * scale, rho * scale**2, gap, residual, primal * scale**2, degenerate, steps, scale)
+
+
+def quantile_offset(group: ShardGroup[Any], w: np.ndarray, nu: float) -> float:
+    """The nu-quantile of the margins w·x: with it as offset, at most a share nu of the rows lies below."""
+    N = group.map_reduce("svm_summary")[0]
+    group.map("svm_scale", 1.0)
+    group.map("svm_margins", w)
+    return _kth(group, MARGIN, _rank(nu * N, N))
+
+
+def is_flat(group: ShardGroup[Any], svm: OneClassFit) -> bool:
+    """Whether the margins of all rows are the same, up to the tolerance: the plane then says nothing about them."""
+    group.map("svm_scale", 1.0)
+    group.map("svm_margins", svm.w)
+    lowest, highest = zip(*group.map("svm_range"), strict=True)
+    return max(highest) - min(lowest) <= svm.tolerance
+
+
+def _solve(
+    group: ShardGroup[Any], n: int, N: int, C: float, w: np.ndarray | None, tol: float
+) -> tuple[np.ndarray, float, float, int]:
+    """Rounds of: smoothed plane, rows near the margin, interior point, gap over all rows."""
+    size = max(300, 4 * n, min(N // 32, 2048), min(N // 64, BAND))
+    # A plane handed in may be so close already that the rows around it settle the matter.
+    widths: tuple[float, ...] = ()
+    if w is None or not w.any():
+        w = group.map_reduce("svm_total")[0] / N
+        widths = (10.0, 1.0)
+    steps = 0
+    while True:
+        everything = max(SMALL, 1.4 * size) >= N
+        group.map("svm_margins", w)
+        rho = _kth(group, MARGIN, _rank(C, N))
+        if widths and not everything:
+            group.map("svm_distances", rho, False)
+            eps = max(_kth(group, DISTANCE, size), 1e-9)
+            w, taken = smooth_newton(group, w, rho, C, [eps * t for t in widths])
+            steps += taken
+            rho = _kth(group, MARGIN, _rank(C, N))
+        group.map("svm_distances", rho, True)
+        threshold = np.inf if everything else _kth(group, DISTANCE, size - 1)
+        pieces, sums, counts = zip(*group.map("svm_band", rho, threshold), strict=True)
+        block, fixed, K = _concatenate(pieces), np.sum(sums, axis=0), C - sum(counts)
+        inner = interior_point(block, fixed, C, K, 1e-2 * tol)
+        steps += inner.n_steps
+        a = with_sum(inner.a, K)
+        group.scatter("svm_set_band", np.split(a, np.cumsum([p.n_rows for p in pieces])[:-1]))
+        start, w = w, plane_of(block, a, fixed, C)
+        group.map("svm_margins", w)
+        rho = _kth(group, MARGIN, _rank(C, N))
+        half = 0.5 * float(w @ w)
+        gap = 2.0 * half - rho + group.map_reduce("svm_slack", rho)[0] / C
+        if gap <= tol or half <= tol or everything:
+            return w, rho, max(gap, 0.0), steps
+        if not widths:
+            w = start
+        elif gap < half:  # the primal value is negative: there is a margin
+            size *= 2
+        else:  # perhaps there is none, and that takes many rows to see
+            size *= 8
+        widths = (1.0,)
+
+
+def _rank(C: float, N: int) -> int:
+    """Position (from 0) of the offset among the sorted margins: the nu-quantile."""
+    return min(max(int(np.ceil(C)) - 1, 0), N - 1)
+
+
+def with_sum(a: np.ndarray, K: float, u: Any = 1.0) -> np.ndarray:
+    """Shrink a towards 0, or u − a towards 0, until Σ a = K: both keep 0 ≤ a ≤ u."""
+    a = np.clip(a, 0.0, u)
+    total = float(a.sum())
+    if total >= K:
+        return a * (K / total)
+    room = u - a
+    return np.minimum(a + room * ((K - total) / max(float(room.sum()), 1e-300)), u)
+
+
+def plane_of(block: Block, a: np.ndarray, fixed: np.ndarray, C: float) -> np.ndarray:
+    """Return w = (fixed + Xᵀa) / C."""
+    out = np.empty(block.n)
+    rmatvec(*block, a, out)
+    return (out + fixed) / C
+
+
+def _concatenate(pieces: Any) -> Block:
+    """One block out of the shards' pieces, in their order."""
+    if len(pieces) == 1:
+        return pieces[0]
+    if any(p.X.size for p in pieces):
+        return Block.dense(np.concatenate([p.X for p in pieces if p.X.size]))
+    ends = np.cumsum([0] + [p.data.size for p in pieces])
+    indptr = np.concatenate([[0]] + [p.indptr[1:] + e for p, e in zip(pieces, ends[:-1], strict=True)])
+    return Block.csr(
+        indptr.astype(np.int64),
+        np.concatenate([p.indices for p in pieces]),
+        np.concatenate([p.data for p in pieces]),
+        pieces[0].n,
+    )
+
+
+def _kth(group: ShardGroup[Any], which: int, rank: int) -> float:
+    """The exact `rank`-th smallest (from 0) number over all shards, from histograms of leading key bits."""
+    prefix, shift = 0, 64
+    while shift > 0:
+        bits = min(KEY_BITS, shift)
+        shift -= bits
+        (counts,) = group.map_reduce("svm_histogram", which, prefix, shift, bits)
+        ends = np.cumsum(counts)
+        bin_ = int(np.searchsorted(ends, rank, side="right"))
+        rank -= int(ends[bin_ - 1]) if bin_ else 0
+        prefix = (prefix << bits) | bin_
+        if counts[bin_] <= 4096:
+            break
+    values = np.concatenate(group.map("svm_values", which, prefix, shift))
+    return float(np.partition(values, rank)[rank])

@@ -1,0 +1,290 @@
+"""What the dictionary detectors share: scikit-learn's contract on top of a fitted dictionary and plane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, OutlierMixin, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from oddatom._documented import DocumentedMixin
+from oddatom.arrays.threads import threads
+from oddatom.boundary.plane import GAP_TOL, OneClassFit
+from oddatom.coding import CODINGS, Codes
+from oddatom.decisions import ThresholdMixin
+from oddatom.estimators._calibrated import CalibratedMixin
+from oddatom.estimators._callbacks import CallbackSupportMixin
+from oddatom.estimators._routing import score_elsewhere
+from oddatom.estimators._score_parameter import ScoreParameterMixin
+from oddatom.estimators._validation import check_rows
+from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, SolverWarning
+from oddatom.explain import Explanation, as_frame_like, margin_by_atom, residual_by_feature
+from oddatom.model_io.mixin import SaveMixin
+from oddatom.scaling.linear import Scaling
+from oddatom.scores import SCORES, CodeStatistics
+
+# Rows coded at a time: enough to keep every thread busy, small enough to keep scoring's memory flat.
+CHUNK_ROWS = 16_384
+HUGE, LARGEST = 1e100, 1e300  # sizes of a scaled row: squares overflow above the first, sums above the second
+
+
+class DictionaryDetector(
+    DocumentedMixin,
+    CallbackSupportMixin,
+    ScoreParameterMixin,
+    CalibratedMixin,
+    ThresholdMixin,
+    SaveMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    OutlierMixin,
+    BaseEstimator,
+):
+    """Detector with `components_` (active atoms as unit rows), `coef_`, `offset_` and `scaling_`."""
+
+    _row_weights: ClassVar[tuple[str, ...]] = ("beta",)  # parameters that can trim an atom
+    _other_codes: str = ""  # advice where other codes of the same detector may have a margin
+
+    components_: np.ndarray
+    coef_: np.ndarray
+    scaling_: Scaling
+    score_: str
+    svm_offset_: float
+    code_statistics_: CodeStatistics
+
+    def _scaled(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Scale new rows: Y, and Z = Y / size for work on squares, which overflow in rows with entries above HUGE.
+
+        `size` is a column, 1 for other rows, or None where all are. Rows above LARGEST have that size.
+        """
+        with np.errstate(over="ignore"):
+            Y = self.scaling_.apply(X)
+        if max(Y.max(), -Y.min()) <= HUGE:
+            return Y, Y, None
+        size = np.abs(Y).max(axis=1, keepdims=True)
+        too_large = size[:, 0] > LARGEST
+        if too_large.any():
+            Y[too_large] = LARGEST * _directions(self.scaling_, X[too_large])
+        size[too_large] = LARGEST
+        size[size <= HUGE] = 1.0
+        return Y, Y / size, size
+
+    def _chunks(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray, Codes]]:
+        """Scale and code new rows chunk by chunk, inside `threads`: which they are, the scaled rows, their codes.
+
+        A row's code does not depend on the rows around it.
+        """
+        D = self.components_
+        gram = D @ D.T
+        for start in range(0, X.shape[0], CHUNK_ROWS):
+            rows = slice(start, min(start + CHUNK_ROWS, X.shape[0]))
+            Y, Z, size = self._scaled(X[rows])
+            codes = self._code(Z, D, gram) if D.shape[0] else without_atoms(Z)
+            if size is not None:
+                with np.errstate(over="ignore"):  # and not by size²: 0 · inf is no number
+                    sq_residual = codes.sq_residual * size[:, 0] * size[:, 0]
+                    codes = Codes(codes.indices, codes.values * size, sq_residual)
+            yield rows, Y, self._with_outside(X[rows], Y, codes)
+
+    def _with_outside(self, X: np.ndarray, Y: np.ndarray, codes: Codes) -> Codes:
+        """Add to the residuals what the coordinates Y of the rows X do not see of them."""
+        return codes
+
+    _coding: str = "omp"  # which of CODINGS
+
+    def _code(self, Z: np.ndarray, D: np.ndarray, gram: np.ndarray) -> Codes:
+        return CODINGS[self._coding](Z, D, min(self.n_nonzero_, D.shape[0]), gram=gram)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the score of each row's code, the margin w·x unless `score` says otherwise: higher = more normal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_training_rows) where precomputed
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        elsewhere = score_elsewhere(self, X)
+        return self._block_scores(check_rows(self, X, reset=False)) if elsewhere is None else elsewhere
+
+    def _block_scores(self, X: np.ndarray) -> np.ndarray:
+        return self._scores(X, [self.score_])[self.score_]
+
+    def score_parts(self, X: Any) -> dict[str, np.ndarray]:
+        """Return every score of each row's code: the margin w·x, −‖y − x D‖² and minus the description length.
+
+        Each is what `score_samples` returns where the model is fitted with that `score`: higher = more normal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_training_rows) where precomputed
+
+        Returns
+        -------
+        parts : dict of ndarray of shape (n_samples,)
+            "margin", "residual" and "description_length".
+        """
+        check_is_fitted(self)
+        return self._scores(check_rows(self, X, reset=False), list(SCORES))
+
+    def _scores(self, X: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return scores of checked rows, by name."""
+        out = {name: np.empty(X.shape[0]) for name in names}
+        with threads(self.n_jobs):
+            for rows, _, codes in self._chunks(X):
+                for name in names:
+                    out[name][rows] = SCORES[name](codes, self.coef_, self.code_statistics_)
+        return out
+
+    def _svm_offset(self) -> float:
+        return self.svm_offset_
+
+    def explain(self, X: Any) -> Explanation:
+        """Return what each atom adds to a row's margin, w_i x_i, and what the code leaves of each feature, e_f².
+
+        The margin is the sum of the first alone. The second shows which features the atoms chosen for a row do not
+        account for, and the margin does not see that. A very large entry draws the code towards itself, so what it
+        disturbs may show in the features that its atoms have in common with it. Whatever `score` is, these two parts
+        are explained.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        explanation : Explanation
+            `margin`, of shape (n_samples, n_active_atoms): its rows sum to the margins, which are
+            `score_samples(X)` with score="margin", up to rounding.
+            `residual`, of shape (n_samples, n_features): its rows sum to ‖y − x D‖², in the units of the scaled
+            rows y that `scaling_` gives; infinite where a square overflows.
+            Arrays; frames of X's library where X is a pandas or polars frame whose columns have text names, with
+            the atoms named by `get_feature_names_out` and the features as in X. Both are dense.
+        """
+        check_is_fitted(self)
+        checked = check_rows(self, X, reset=False)
+        margin = np.empty((checked.shape[0], self.components_.shape[0]))
+        residual = np.empty(checked.shape)
+        with threads(self.n_jobs):
+            for rows, Y, codes in self._chunks(checked):
+                margin[rows] = margin_by_atom(codes, self.coef_)
+                residual[rows] = residual_by_feature(Y, codes, self.components_)
+        return Explanation(as_frame_like(margin, X, self.get_feature_names_out()), as_frame_like(residual, X))
+
+    def transform(self, X: Any) -> Any:
+        """Return the codes of the rows on the active atoms.
+
+        Returns
+        -------
+        codes : CSR array of shape (n_samples, n_active_atoms); dense after `set_output` to a frame.
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        n = self.components_.shape[0]
+        with threads(self.n_jobs):
+            pieces = [_to_csr(codes, n) for _, _, codes in self._chunks(X)]
+        out = scipy.sparse.vstack(pieces, format="csr") if len(pieces) > 1 else pieces[0]
+        if _get_output_config("transform", self)["dense"] != "default":
+            return out.toarray()
+        return out
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Return the rows that codes stand for, in the units of the input.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_active_atoms)
+        """
+        check_is_fitted(self)
+        X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_features=0)
+        n = self.components_.shape[0]
+        if X.shape[1] != n:
+            raise ValueError(
+                f"Codes must have one column per active atom, {n}. Got {X.shape[1]} instead; "
+                "pass what transform returned."
+            )
+        return self.scaling_.undo(np.asarray(X @ self.components_))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")  # a fit that failed has left n_features_in_ behind
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    def _findings(self, svm: OneClassFit, n_active: int) -> Iterator[tuple[str, type[Warning]]]:
+        """Say what is wrong with the last fit, if anything; `fit` makes warnings of it."""
+        name = type(self).__name__
+        if n_active == 0:
+            weights = " and ".join(f"{weight}={getattr(self, weight)}" for weight in self._row_weights)
+            outweigh = "outweigh" if len(self._row_weights) > 1 else "outweighs"
+            yield (
+                f"{name} trimmed every atom: {weights} {outweigh} all rows of codes, and every score is 0. "
+                f"Lower {' or '.join(self._row_weights)}.",
+                AllAtomsTrimmedWarning,
+            )
+        elif svm.degenerate or self.nu_ > self.nu:
+            found, larger_nu = "every score is 0", ""
+            if not svm.degenerate:
+                larger_nu = "a larger nu, "
+                found = (
+                    f"the plane of nu={self.nu_:.3g} is used instead, its offset set so that at most a share "
+                    f"{self.nu} of the training rows lies outside"
+                )
+            yield (
+                f"{name} found no margin at nu={self.nu}: the origin lies in the reduced hull of the codes and the "
+                f"exact one-class SVM is w = 0; {found}. It happens when columns are centred around zero. Try "
+                f"{larger_nu}{self._other_codes}another scaling (None keeps the columns' means), or data whose origin "
+                "means something.",
+                DegenerateMarginWarning,
+            )
+        elif svm.flat:
+            yield (
+                f"{name} gives every training row the same score: their codes lie in a plane whose point nearest the "
+                "origin is among them. It happens when columns are centred beside a constant one. Leave constant "
+                f"columns out, {self._other_codes}or try another scaling.",
+                DegenerateMarginWarning,
+            )
+        elif self.svm_solver == "exact" and svm.gap > GAP_TOL:
+            yield (
+                f"The one-class SVM ended with a duality gap of {svm.gap:.1e} instead of {GAP_TOL:.0e}. Look for "
+                "rows or columns of extreme size, and bring them to the size of the others.",
+                SolverWarning,
+            )
+
+
+def without_atoms(Y: np.ndarray) -> Codes:
+    """Return the codes of rows where no atom is left."""
+    nothing = np.full((Y.shape[0], 1), -1, np.int32)
+    return Codes(nothing, np.zeros(nothing.shape), np.einsum("ij,ij->i", Y, Y))
+
+
+def _directions(scaling: Scaling, X: np.ndarray) -> np.ndarray:
+    """Return rows scaled, in units of their largest entry, where these overflow when they are just scaled."""
+    small = 2.0**-500  # an exact factor
+    with np.errstate(over="ignore"):
+        Y = scaling._replace(center=None if scaling.center is None else small * scaling.center).apply(small * X)
+    np.clip(Y, -np.finfo(np.float64).max, np.finfo(np.float64).max, out=Y)
+    return Y / np.abs(Y).max(axis=1, keepdims=True)
+
+
+def _to_csr(codes: Codes, n: int) -> scipy.sparse.csr_array:
+    kept = (codes.indices >= 0) & (codes.values != 0)
+    indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    if indptr[-1] <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)  # as the indices are: scikit-learn's trees take no others
+    out = scipy.sparse.csr_array((codes.values[kept], codes.indices[kept], indptr), shape=(codes.indices.shape[0], n))
+    out.sort_indices()
+    return out

@@ -1,0 +1,108 @@
+"""p-values of a detector: models fitted without each fold of the rows, and the held-out scores they give."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from oddatom.decisions import CrossConformal, fold_rows
+from oddatom.estimators._validation import check_rows
+
+# Fitted attributes with an entry for every training row, which scoring does not need.
+_BY_ROW = ("train_codes_", "train_decision_", "train_scores_", "dual_coef_", "dictionary_coefficients_")
+
+
+class CalibratedMixin:
+    """`p_values` of a detector with a parameter `calibration`, the number of folds."""
+
+    calibration: int | None
+    random_state: Any
+    get_params: Callable[..., dict[str, Any]]
+    _fit: Callable[..., Any]
+    conformal_: CrossConformal | None
+    fold_models_: list[Any] | None
+    fold_rows_: list[np.ndarray] | None
+
+    def p_values(self, X: Any) -> np.ndarray:
+        """Return the cross-conformal p-value of each row: how often a row like the training rows is as odd.
+
+        p(x) = (1 + Σ_k #{i in fold k: s_i ≤ s_k(x)}) / (N + 1), where model k is fitted without fold k, s_i is the
+        score of row i under the model that has not seen it, and s_k(x) that of x under model k. The least is 1/(N + 1).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_training_rows) where precomputed
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if self.conformal_ is None or self.fold_models_ is None or self.fold_rows_ is None:
+            raise ValueError(
+                f"The 'calibration' parameter of {type(self).__name__} must be a number of folds for p-values. Got "
+                "None instead; fit with calibration=5."
+            )
+        X = check_rows(self, X, reset=False)
+        folds = zip(self.fold_models_, self.fold_rows_, strict=True)
+        scores = [model.score_samples(self._fold_view(X, rows)) for model, rows in folds]
+        return self.conformal_.p_values(np.stack(scores, axis=1))
+
+    def _calibration_advice(self, fitted: bool) -> str | None:
+        calibrated = self.conformal_ is not None if fitted else self.calibration is not None
+        return None if calibrated else "fit with calibration=5"
+
+    def _check_folds(self, n_rows: int) -> None:
+        """Refuse folds that leave nothing to hold out, or fewer than two rows to fit."""
+        if self.calibration is None:
+            return
+        largest = -(-n_rows // self.calibration)
+        if self.calibration > n_rows or n_rows - largest < 2:
+            raise ValueError(
+                f"The 'calibration' parameter of {type(self).__name__} must leave every fold a row and every fold's "
+                f"model two. Got {self.calibration} with {n_rows} rows instead; pass more rows, or None."
+            )
+
+    def _calibrate(self, X: np.ndarray) -> None:
+        """Fit a model without each fold and score the fold with it; the parameters and their random state stay."""
+        self.conformal_ = self.fold_models_ = self.fold_rows_ = None
+        if self.calibration is None:
+            return
+        rng = check_random_state(copy.deepcopy(self.random_state))
+        folds = fold_rows(X.shape[0], int(self.calibration), rng)
+        models, held_out = [], []
+        for rows in folds:
+            kept, parameters = self._without(X, rows)
+            model = self._fold_model(kept, {**parameters, "random_state": rng.randint(2**31 - 1)})
+            held_out.append(model.score_samples(self._fold_view(X[rows], rows)))
+            models.append(model)
+        self.fold_models_, self.fold_rows_, self.conformal_ = models, folds, CrossConformal(held_out)
+
+    def _fold_model(self, X: np.ndarray, parameters: dict[str, Any]) -> Any:
+        """Fit a detector of the same settings; what there is to warn of has been said of the fit on all rows."""
+        own = {"calibration": None, "threshold": "svm", "verbose": 0, "track": None}
+        model = type(self)(**{**self.get_params(deep=False), **own, **parameters})
+        try:
+            model._fit(check_rows(model, X, reset=True), None)
+        except ValueError as error:
+            raise ValueError(
+                f"{type(self).__name__} cannot be fitted without one of {self.calibration} folds. {error} Or lower "
+                "'calibration', or pass None."
+            ) from None
+        model._calibrate(X)
+        for name in _BY_ROW:
+            vars(model).pop(name, None)
+        return model
+
+    def _without(self, X: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+        """Return the training rows but `rows`, and parameters that must be others for them."""
+        return np.delete(X, rows, axis=0), {}
+
+    def _fold_view(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return new rows as the model without `rows` takes them."""
+        return X

@@ -1,0 +1,173 @@
+"""Batches over time: which rows of earlier batches a model still learns from.
+
+Every row draws a number u in [0, 1) by what it holds, its clock. Each batch that comes after it divides its clock by
+`keep`; a row is learned from as long as its clock is at most the limit, at first 1. So a row that is a batches old is
+still there with probability keep^a, whatever happened between. When more rows are left than a model remembers, those
+with the least clocks stay and the limit falls to the largest of these: rows old and new are thinned alike, and the
+chances of two rows keep their ratio. Each batch raises the limit by 1/keep again, up to 1.
+
+Rows are kept, and not sums over them, because codes, the SVM, quantiles and p-values need rows: a model after
+`partial_fit` is that of a `fit` on rows that are known, in every part. No draw depends on the order of rows.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.validation import check_is_fitted
+
+from oddatom.ensemble.draws import draw_numbers
+from oddatom.estimators._routing import _is_dask
+from oddatom.estimators._validation import check_rows
+from oddatom.exceptions import OddAtomWarning
+from oddatom.rows import Source
+
+MEMORY_ROWS = 20_000
+MEMORY_NUMBERS = 2**24  # 128 MB, of wide rows
+KEEP = 0.9
+
+
+class Memory(NamedTuple):
+    """Rows of the batches so far, each with its clock.
+
+    Attributes
+    ----------
+    rows : (k, m)
+        In the units of the input, in the order in which they came.
+    clocks : (k,)
+        u · keep^−a of a row that is a batches old.
+    limit : float
+        No clock is larger; at most 1.
+    n_batches : int
+        Batches so far.
+    seed : int
+        Of the draws.
+    """
+
+    rows: np.ndarray
+    clocks: np.ndarray
+    limit: float
+    n_batches: int
+    seed: int
+
+    @classmethod
+    def begun(cls, X: np.ndarray, seed: int, most: int) -> Memory:
+        """Return the memory of a first batch X (N×m), a copy of at most so many rows."""
+        memory = cls(X, _clocks(X, seed, 0), 1.0, 1, seed).bounded(most)
+        return memory._replace(rows=np.array(memory.rows, order="C"))
+
+    def joined(self, X: np.ndarray, keep: float) -> Memory:
+        """Return the memory after another batch X (N×m); it may hold any number of rows.
+
+        Parameters
+        ----------
+        X : (N, m)
+            Finite.
+        keep : float
+            Share of the earlier rows to keep, in [0, 1]; 0 leaves none.
+        """
+        new = _clocks(X, self.seed, self.n_batches)
+        with np.errstate(over="ignore"):
+            old = self.clocks / keep if keep > 0.0 else np.full(self.clocks.size, np.inf)
+        limit = min(1.0, self.limit / keep) if keep > 0.0 else 1.0
+        stay, enter = old <= limit, new <= limit
+        rows = np.ascontiguousarray(np.concatenate([self.rows[stay], X[enter]]))
+        return Memory(rows, np.concatenate([old[stay], new[enter]]), limit, self.n_batches + 1, self.seed)
+
+    def bounded(self, most: int) -> Memory:
+        """Return the memory with the rows of the least clocks, at most so many."""
+        if self.clocks.size <= most:
+            return self
+        least = np.sort(np.argsort(self.clocks, kind="stable")[:most])
+        clocks = self.clocks[least]
+        return self._replace(rows=self.rows[least], clocks=clocks, limit=float(clocks.max()))
+
+
+@contextmanager
+def batch(detector: Any, X: Any, keep: Any) -> Iterator[np.ndarray]:
+    """Yield the rows to learn from after a batch X; the detector remembers them when the body has gone well.
+
+    They are those of X where the detector remembers none: it is not fitted, or by `fit`.
+    """
+    keep = _check_keep(detector, keep)
+    _check_here(detector, X)
+    first = not _is_fitted(detector)
+    X = check_rows(detector, X, reset=first)
+    memory: Memory | None = getattr(detector, "memory_", None)
+    if memory is None:
+        _check_enough(detector, X.shape[0], X.shape[0], keep)
+        if not first and keep > 0.0:
+            warnings.warn(
+                f"This {type(detector).__name__} remembers no rows, as fit keeps none: it learns from X alone. Begin "
+                "with partial_fit instead of fit to have X joined to earlier rows, or pass keep=0.",
+                OddAtomWarning,
+                stacklevel=4,  # the generator, its context manager, partial_fit
+            )
+        yield X
+        # Drawn only now, and from a copy: the fit is to draw what it draws without a memory.
+        rng = check_random_state(copy.deepcopy(detector.random_state))
+        detector.memory_ = Memory.begun(X, int(rng.randint(2**31 - 1)), _most(X))
+        return
+    memory = memory.joined(X, keep)
+    _check_enough(detector, X.shape[0], memory.clocks.size, keep)
+    yield memory.rows
+    detector.memory_ = memory.bounded(_most(X))
+
+
+def _most(X: np.ndarray) -> int:
+    """Return how many rows as wide as X are remembered."""
+    return max(2, min(MEMORY_ROWS, MEMORY_NUMBERS // X.shape[1]))
+
+
+def _clocks(X: np.ndarray, seed: int, n_batches: int) -> np.ndarray:
+    """Return the numbers that the rows of a batch draw; a row that comes again in another draws another."""
+    return draw_numbers(np.ascontiguousarray(X), (seed + (n_batches + 1) * 2**32) % 2**64)  # seeds are below 2³¹
+
+
+def _is_fitted(detector: Any) -> bool:
+    try:
+        check_is_fitted(detector)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _check_enough(detector: Any, n_new: int, n_rows: int, keep: float) -> None:
+    if n_rows < 2:
+        raise ValueError(
+            f"After a batch of {n_new} row{'s' if n_new != 1 else ''}, with keep={keep:g}, {type(detector).__name__} "
+            f"has {n_rows} to learn from where it needs at least 2. Pass more rows at a time, or a larger keep."
+        )
+
+
+def _check_keep(detector: Any, keep: Any) -> float:
+    if isinstance(keep, bool) or not isinstance(keep, Real) or not 0.0 <= float(keep) <= 1.0:
+        raise InvalidParameterError(
+            f"The 'keep' parameter of {type(detector).__name__}.partial_fit must be a float in the range [0.0, 1.0]. "
+            f"Got {keep!r} instead. It is the share of earlier rows that a batch leaves in memory; {KEEP} is usual."
+        )
+    return float(keep)
+
+
+def _check_here(detector: Any, X: Any) -> None:
+    """Refuse rows that are not in memory, and devices."""
+    name = type(detector).__name__
+    if isinstance(X, Source) or _is_dask(X):
+        raise ValueError(
+            f"{name}.partial_fit takes rows in memory. Got a {type(X).__name__} instead; pass it block by block, for "
+            "instance X.compute()."
+        )
+    if detector.device != "cpu":
+        raise ValueError(
+            f"The 'device' parameter of {name} must be 'cpu' for partial_fit. Got {detector.device!r} instead; fit "
+            "takes all rows to a device at once."
+        )

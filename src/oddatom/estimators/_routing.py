@@ -1,0 +1,191 @@
+"""Which rows go where: arrays stay here; Dask collections, files, tensors and devices get a `Source`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from oddatom.estimators._validation import refuse_masked
+from oddatom.rows import Source
+from oddatom.rows import blocks as passes
+
+
+@contextmanager
+def opened(detector: Any, X: Any) -> Iterator[Source | None]:
+    """Open rows that are not to be worked on as one array here (None of others), for `fit`."""
+    source = _open(detector, X)
+    if source is None:
+        yield None
+        return
+    try:
+        if source.shape[0] < 2:
+            raise ValueError(
+                f"Found {source.shape[0]} rows where {type(detector).__name__} needs at least 2. Look at what was "
+                "passed."
+            )
+        if source.n_features < 1:
+            raise ValueError(f"Found no columns where {type(detector).__name__} needs at least 1.")
+        _take_names(detector, source)
+        yield source
+    finally:
+        if source is not X:
+            source.close()
+
+
+def score_elsewhere(detector: Any, X: Any) -> Any:
+    """Return the scores of rows that are not one array here (of Dask collections lazy ones), or None."""
+    if _is_dask(X):
+        from oddatom.rows.dask.lazy import lazy_scores
+
+        return lazy_scores(detector, X)
+    source = X if isinstance(X, Source) else _open_files(X, detector.device)
+    if source is not None:
+        try:
+            check_columns(detector, source)
+            return np.concatenate([np.empty(0), *source.map(passes.scores, detector)])
+        finally:
+            if source is not X:
+                source.close()
+    refuse_masked(detector, X)
+    if detector.device != "cpu":
+        from oddatom.rows.device.find import score_device
+
+        device = score_device(detector.device) if _fits_a_device(detector) else None
+        if device is not None:
+            from oddatom.rows.device.tensor_source import score_tensor
+
+            return score_tensor(detector, X, device)
+    return None
+
+
+def check_columns(detector: Any, source: Source) -> None:
+    """Refuse rows whose columns are not those of the fit."""
+    names, wanted = source.feature_names, getattr(detector, "feature_names_in_", None)
+    if names is not None and wanted is not None and list(wanted) != list(names):
+        extra = [n for n in names if n not in set(wanted)] or [n for n in wanted if n not in set(names)] or names
+        raise ValueError(
+            f"The columns must be those of the fit, in their order; {extra[0]!r} is not in its place. Pass "
+            f"{', '.join(map(repr, list(wanted)[:10]))}."
+        )
+    if source.n_features != detector.n_features_in_:
+        raise ValueError(
+            f"X has {source.n_features} features, but {type(detector).__name__} is expecting "
+            f"{detector.n_features_in_} features as input."
+        )
+
+
+def _open(detector: Any, X: Any) -> Source | None:
+    """Open what is not one array here; what such rows do not go with is refused before any is read."""
+    if isinstance(X, Source):
+        check_elsewhere(detector)
+        return X
+    if _is_dask(X):
+        check_elsewhere(detector)
+        from oddatom.rows.dask.cluster_source import ClusterSource
+
+        return ClusterSource(X, device=detector.device)
+    refuse_masked(detector, X)
+    if _paths(X) is None and detector.device != "cpu":
+        from oddatom.rows.device.find import fit_device
+
+        device = None if detector.device == "auto" and not _fits_a_device(detector) else fit_device(detector.device)
+        if device is not None:
+            check_elsewhere(detector)
+            from oddatom.rows.device.tensor_source import TensorSource
+
+            return TensorSource(X, device)
+    if _paths(X) is not None:
+        check_elsewhere(detector)
+    return _open_files(X, detector.device)
+
+
+def check_elsewhere(detector: Any) -> None:
+    """Refuse parameters that need all rows as an array here."""
+    name = type(detector).__name__
+    if getattr(detector, "calibration", None) is not None:
+        raise ValueError(
+            f"The 'calibration' parameter of {name} must be None where rows are on a cluster, in files or on a device. "
+            f"Got {detector.calibration} instead; for p-values pass an array, with device='cpu'."
+        )
+    if getattr(detector, "kernel", None) == "precomputed":
+        raise ValueError(
+            f"The 'kernel' parameter of {name} must not be 'precomputed' where rows are on a cluster, in files or on a "
+            "device. Pass the rows and the kernel's name, or the matrix as an array with device='cpu'."
+        )
+
+
+def _fits_a_device(detector: Any) -> bool:
+    """Whether a GPU can take this detector; device="auto" leaves others on the CPU."""
+    kernel = getattr(detector, "kernel", None)
+    return getattr(detector, "calibration", None) is None and kernel != "precomputed" and not callable(kernel)
+
+
+def _paths(X: Any) -> list[Any] | None:
+    """Return X as a list of paths, if that is what it is."""
+    paths = [X] if isinstance(X, str | os.PathLike) else X
+    found = isinstance(paths, list | tuple) and paths and all(isinstance(path, str | os.PathLike) for path in paths)
+    return list(paths) if found else None
+
+
+def _open_files(X: Any, device: str) -> Source | None:
+    """Open the paths of files, on the cluster where a client is there; memory maps and sparse rows beyond memory."""
+    paths = _paths(X)
+    if paths is not None:
+        if _has_client():
+            from oddatom.rows.dask.cluster_source import ClusterSource
+
+            return ClusterSource(paths, device=device)
+        from oddatom.rows.files.file_source import FileSource
+
+        return FileSource(paths)  # on the CPU, whatever `device` says
+    if (isinstance(X, np.memmap) and X.ndim == 2) or scipy.sparse.issparse(X):
+        from oddatom.rows.files.file_source import FileSource, too_large
+
+        return FileSource(X) if too_large(X.shape) else None
+    return None
+
+
+def _has_client() -> bool:
+    """Whether there is a client of a cluster, and this is not one of its tasks, which would wait for itself."""
+    if "distributed" not in sys.modules:
+        return False
+    from distributed import get_client, get_worker
+
+    try:
+        get_worker()
+    except ValueError:
+        pass
+    else:
+        return False
+    try:
+        get_client()
+    except ValueError:
+        return False
+    return True
+
+
+def _is_dask(X: Any) -> bool:
+    """Whether X is a Dask array or frame; other collections of Dask's are refused."""
+    if type(X).__module__.split(".")[0] not in ("dask", "dask_expr") or not hasattr(X, "__dask_graph__"):
+        return False
+    kind = type(X)  # a Delayed has every attribute
+    table = hasattr(kind, "to_delayed") and (hasattr(kind, "chunks") or hasattr(kind, "columns"))
+    if not table or (hasattr(kind, "columns") and X.ndim == 1):
+        raise TypeError(
+            f"Of Dask's collections the detectors take arrays and frames. Got a {type(X).__name__} instead; pass "
+            "frame[[name]] for one column, or make an array of it."
+        )
+    return True
+
+
+def _take_names(detector: Any, source: Source) -> None:
+    detector.n_features_in_ = source.n_features
+    vars(detector).pop("feature_names_in_", None)
+    if source.feature_names is not None:
+        detector.feature_names_in_ = np.array(source.feature_names, dtype=object)

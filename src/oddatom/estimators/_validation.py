@@ -1,0 +1,161 @@
+"""Checks of input and parameters: every error names the value and says what to do about it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils._param_validation import Interval, InvalidParameterError
+from sklearn.utils.validation import validate_data
+
+from oddatom.arrays.memory import usable_memory
+
+DEVICE = [str]  # see `check_parameters`; whether it is there is seen where rows are taken to it
+N_JOBS = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
+
+
+def check_parameters(estimator: Any, advice: dict[str, str]) -> None:
+    """scikit-learn's check of `_parameter_constraints`, its sentence ended by what to do."""
+    try:
+        estimator._validate_params()
+    except InvalidParameterError as error:
+        for name, help_ in advice.items():
+            if str(error).startswith(f"The {name!r} parameter"):
+                raise InvalidParameterError(f"{error} {help_}") from None
+        raise
+    device = getattr(estimator, "device", "cpu")
+    if re.fullmatch(r"cpu|auto|cuda(:[0-9]+)?", device) is None:
+        raise InvalidParameterError(
+            f"The 'device' parameter of {type(estimator).__name__} must be 'cpu', 'auto', 'cuda' or 'cuda:k'. Got "
+            f"{device!r} instead."
+        )
+
+
+@contextmanager
+def old_model_on_error(estimator: Any) -> Iterator[None]:
+    """Whatever ends the body early (bad input, Ctrl-C), leave the estimator as fitted, or unfitted, as it was."""
+
+    def fitted() -> dict[str, Any]:
+        return {k: v for k, v in vars(estimator).items() if k.endswith("_") and not k.startswith("_")}
+
+    before = fitted()
+    try:
+        yield
+    except BaseException:
+        for name in fitted():
+            delattr(estimator, name)
+        vars(estimator).update(before)
+        raise
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = False) -> Any:
+    """Return X as finite float64 rows; sparse input, where accepted, as CSR, else dense; a tensor from its device."""
+    if isinstance(X, str | os.PathLike):
+        raise ValueError(_path_advice(estimator, os.fspath(X)))
+    refuse_masked(estimator, X)
+    if hasattr(X, "detach") and type(X).__module__.split(".")[0] == "torch":
+        X = X.detach().cpu().numpy()
+    try:
+        rows = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=np.float64,
+            accept_sparse="csr" if accept_sparse or _takes_sparse(estimator, X) else False,
+            ensure_all_finite=False,
+            ensure_min_samples=2 if reset else 1,
+        )
+    except (ValueError, TypeError) as error:
+        if "could not convert string" in str(error) or _other_columns(X):
+            raise ValueError(f"{error}. {_text_advice(X)}") from None
+        if "features" not in str(error) or scipy.sparse.issparse(X) or np.isfinite(np.asarray(X, np.float64)).all():
+            raise
+        rows = np.asarray(X, np.float64)  # of the two mistakes NaN is named first, as scikit-learn does
+    if scipy.sparse.issparse(rows):
+        if not rows.has_canonical_format:
+            rows = rows.copy()  # it may be the caller's own
+            rows.sum_duplicates()
+        bad = np.unique(rows.indices[~np.isfinite(rows.data)])
+    else:
+        # A finite sum means finite entries; an infinite one may also be an overflow, so look closer then.
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspect = not np.isfinite(rows.sum())
+        bad = np.flatnonzero(~np.isfinite(rows).all(axis=0)) if suspect else np.empty(0, int)
+    if bad.size:
+        names = getattr(estimator, "feature_names_in_", ())
+        listed = ", ".join(repr(str(names[i])) if i < len(names) else str(i) for i in bad[:10])
+        more = f" and {bad.size - 10} more" if bad.size > 10 else ""
+        raise ValueError(
+            f"Input X contains NaN or infinity in column{'s' if bad.size > 1 else ''} {listed}{more}. "
+            f"{type(estimator).__name__} needs finite numbers: fill missing values in (for instance with "
+            "sklearn.impute.SimpleImputer) or drop those rows or columns."
+        )
+    return rows if accept_sparse or not scipy.sparse.issparse(rows) else _dense(rows)
+
+
+def refuse_masked(estimator: Any, X: Any) -> None:
+    """Raise where a masked array has a masked value, which would count as what lies under the mask."""
+    if not isinstance(X, np.ma.MaskedArray) or not np.ma.is_masked(X):
+        return
+    where = np.argwhere(np.ma.getmaskarray(X))
+    cell = ", column ".join(map(str, where[0]))
+    raise ValueError(
+        f"Input X is a masked array with {len(where):,} masked value{'s' if len(where) > 1 else ''}, the first in row "
+        f"{cell}. {type(estimator).__name__} needs a number in every cell: fill them in (for instance with X.filled) "
+        "or drop those rows (numpy.ma.compress_rows)."
+    )
+
+
+def _path_advice(estimator: Any, path: str) -> str:
+    """Return what is wrong with a path in place of rows."""
+    name, read = type(estimator).__name__, "for instance with pandas.read_parquet or pandas.read_csv"
+    if not hasattr(estimator, "device"):  # it works here, on rows in memory alone
+        return f"{name} takes rows in memory, no files. Got the path {path!r}; read its rows first, {read}."
+    return (
+        f"Of files {name} has fit, score_samples, decision_function and predict. Got the path {path!r} for another "
+        f"method; read its rows first, {read}."
+    )
+
+
+def _takes_sparse(estimator: Any, X: Any) -> bool:
+    return scipy.sparse.issparse(X) and estimator.__sklearn_tags__().input_tags.sparse
+
+
+def _dense(rows: Any) -> np.ndarray:
+    """Return sparse rows as an array, if that fits in memory."""
+    needed, there = 8 * rows.shape[0] * rows.shape[1], usable_memory()
+    if 2 * needed > there:
+        raise MemoryError(
+            f"{rows.shape[0]:,} × {rows.shape[1]:,} sparse rows take {needed / 1e9:.3g} GB as dense numbers, of "
+            f"{there / 1e9:.3g} GB that this process may use. Pass fewer rows at a time; fit takes them all."
+        )
+    return np.ascontiguousarray(rows.toarray())
+
+
+def _other_columns(X: Any) -> list[str]:
+    """Names of a frame's columns that hold no numbers."""
+    names = []
+    for name in getattr(X, "columns", ()):
+        try:
+            values = np.asarray(X[name])
+            if values.dtype.kind in "mM":
+                raise TypeError("dates")
+            np.asarray(values, dtype=np.float64)
+        except (ValueError, TypeError):
+            names.append(repr(str(name)))
+    return names
+
+
+def _text_advice(X: Any) -> str:
+    """Name the columns of a frame that hold no numbers, and say what to do with them."""
+    what = (
+        "Encode them as numbers first (text for instance with sklearn.preprocessing.OneHotEncoder) or leave them out."
+    )
+    names = _other_columns(X)
+    return f"Columns that do not hold numbers: {', '.join(names[:10])}. {what}" if names else what

@@ -1,0 +1,387 @@
+"""DPL-OCSVM: a pair of dictionaries fused with a one-class SVM, as a scikit-learn detector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from oddatom.arrays.threads import threads
+from oddatom.boundary.plane import OneClassFit
+from oddatom.coding import CODINGS, Codes, analysis_codes
+from oddatom.estimators._base import CHUNK_ROWS
+from oddatom.estimators._fitting import LearnedDetector
+from oddatom.estimators._validation import check_rows
+from oddatom.exceptions import SolverWarning
+from oddatom.explain import as_frame_like, margin_by_feature
+from oddatom.learners.alternate import Learner, Model
+from oddatom.learners.dpl import DPL, PAIR_SOLVERS, REPRESENTATIONS
+from oddatom.learners.trimming import trim_pairs
+from oddatom.pairs.theorem2 import KKT_TOL
+from oddatom.passes.group import ShardGroup
+from oddatom.rows.array import PairShard
+from oddatom.scores.margin import linear_margin
+
+
+class DPLOCSVM(LearnedDetector):
+    r"""Anomaly detection by linear codes whose pair of dictionaries and one-class SVM are learned together.
+
+    Solves, over synthesis dictionaries D (n_atoms × m, unit rows), analysis dictionaries P (n_atoms × m) and planes
+    (w, rho), with codes x = P y,
+
+    .. math::
+        \tfrac12\|Y - YP^TD\|_F^2 + \beta \sum_i \phi(\|Yp_i\|) + \gamma \sum_i \alpha_i \|Yp_i\|_1
+        + \tfrac12\|w\|^2 - \rho + \tfrac{1}{\nu N} \sum_j (\rho - w^T x_j)_+
+
+    by alternating sweeps over the pairs (Theorem 2 of the paper) with an exact one-class SVM. As in the paper a pair is
+    trained on the rows that use its atom in the first sparse coding, alpha is the unit vector of their numbers, and Y
+    is the data divided by its Frobenius norm. Pairs whose row of codes falls to zero are trimmed for good.
+
+    New rows are coded by one matrix product. The margin of a row is then linear in it and splits exactly over its
+    features: see `explain`.
+
+    Parameters
+    ----------
+    n_atoms : int or None, default=None
+        Number of atoms. None means twice the number of features.
+    n_nonzero : int or None, default=None
+        Most non-zeros in a row's first code, which says what rows a pair is trained on. None means the square root of
+        the number of features, rounded.
+    beta : float, default=0.1
+        Weight of the row penalty, at least 0. It does not depend on the scale of the data.
+    gamma : float or None, default=None
+        Weight of the l1 penalty of the codes, at least 0. None means 1 / sqrt(n_samples): an l1 norm over n rows grows
+        with the root of n beside the other terms.
+    penalty : {"l21", "l20", "l2eps"}, default="l21"
+        Row penalty phi: the norm, its support, or the norm clipped at `epsilon`.
+    epsilon : float, default=0.1
+        Where "l2eps" is clipped.
+    nu : float, default=0.1
+        Upper bound on the share of training rows outside the margin, in (0, 1].
+    coupling : float, default=1.0
+        Weight eta of the SVM term in the pair update; 0 learns the pair without the SVM.
+    representation : {"analysis", "omp"}, default="analysis"
+        Codes of rows after training: P y, or orthogonal matching pursuit with D as in the paper's appendix. The last
+        SVM is fitted on codes made in this way.
+    max_iter : int, default=6
+        Number of sweeps.
+    tol : float, default=0.0
+        Stop when a sweep changes the objective by less than this share; 0 does every sweep.
+    init : {"random", "data"} or array of shape (n_atoms, n_features), default="random"
+        First dictionary: uniform random atoms as in the paper, random rows of the data, or the rows given.
+    n_init : int, default=1
+        Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
+    pair_solver : {"exact", "gradient"}, default="exact"
+        Pair update: exact half-steps for d and p, or the paper's projected gradient on the saddle form of Theorem 2
+        (for comparison; it needs penalty="l21").
+    svm_solver : {"exact", "libsvm"}, default="exact"
+        "libsvm" takes the steps of libsvm, stops early as the published program does, and depends on the order of rows.
+    score : {"margin", "residual", "description_length"}, default="margin"
+        What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
+    threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
+        Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
+        training scores alone; a float: the share of training rows flagged, at most, in (0, 0.5]; ("fdr", q): at most
+        a share q of false alarms among the rows flagged, by p-values of the rows passed ("fdr": q = 0.1).
+    calibration : int or None, default=None
+        Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
+    scaling : {None, "standard", "robust"}, default=None
+        Scaling of the columns before the division by the Frobenius norm. "standard" centres them at their means, and
+        linear codes then have no margin at any nu: take another, or representation="omp".
+    track : {None, "atoms"}, default=None
+        "atoms" records the Lagrangian after every half-step in `history_.lagrangian` (slow).
+    device : str, default="cpu"
+        Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
+        (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
+    random_state : int, RandomState instance or None, default=None
+        Draws the first dictionary.
+    n_jobs : int or None, default=None
+        Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
+    verbose : int, default=0
+        1 logs a line per sweep to the logger "oddatom".
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_active_atoms, n_features)
+        Atoms in use, unit rows.
+    analysis_components_ : ndarray of shape (n_active_atoms, n_features)
+        Their analysis atoms: codes are rows times the transpose of this.
+    coef_ : ndarray of shape (n_active_atoms,)
+        Plane w of the last SVM, fitted on the training rows coded anew by `representation_`.
+    offset_ : float
+        `decision_function = score_samples - offset_`, as `threshold_` has it.
+    score_, threshold_ : str and Threshold
+        The score of the last fit, and the threshold in force (see `set_threshold`).
+    train_scores_ : ndarray of shape (n_samples,)
+        `score_samples` of the training rows, sorted.
+    svm_offset_ : float
+        Offset of threshold="svm".
+    code_statistics_ : CodeStatistics
+        How training rows use the atoms and what they leave, for score="description_length".
+    fold_models_, fold_rows_, conformal_ : list, list and CrossConformal, or None
+        With `calibration`: models fitted without each fold, the rows of the folds, and their held-out scores.
+    representation_ : str
+        The `representation` that `coef_` belongs to.
+    gamma_ : float
+        Weight of the l1 penalty that was used.
+    nu_ : float
+        The nu of `coef_`: `nu`, or larger where the exact SVM has no margin at `nu` (a warning says so).
+    dual_coef_ : ndarray of shape (n_samples,)
+        Multipliers of the last SVM, between 0 and 1/(`nu_` n_samples), summing to 1. It and the next two by row are
+        None where more than 2²⁰ rows are not in memory.
+    gap_ : float
+        Duality gap of the last SVM, in units of the codes' mean square.
+    dictionary_, analysis_dictionary_, active_atoms_ : ndarray of shape (n_atoms, n_features) twice and (n_atoms,)
+        Every pair, and which are in use. The analysis atoms of trimmed pairs are zero.
+    train_codes_, train_decision_ : CSR array (n_samples, n_atoms) and ndarray (n_samples,)
+        Codes as the last sweep left them and their decision values: what the paper's first experiment reports.
+    train_coef_, train_offset_ : ndarray (n_atoms,) and float
+        The SVM on `train_codes_`.
+    history_ : History
+        F, G, total, n_active, gap, seconds and kkt (the largest residual of a pair's problem) per outer iteration.
+    scaling_ : Scaling
+        Center, spread and Frobenius norm, applied to new rows unchanged.
+    scale_ : float
+        The Frobenius norm the data were divided by.
+    n_nonzero_ : int
+        Non-zeros used.
+    n_iter_ : int
+        Sweeps done.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from oddatom import DPLOCSVM
+    >>> X = load_wine().data
+    >>> model = DPLOCSVM(nu=0.05, random_state=0).fit(X)
+    >>> scores = model.score_samples(X)          # low = anomalous
+    >>> shares = model.explain(X)                # what each feature adds to the score
+    >>> bool(abs(shares.sum(axis=1) - scores).max() < 1e-10)
+    True
+    """
+
+    _Shard = PairShard
+    _shard_kind = "pairs"
+    _l1_name: ClassVar[str] = "gamma"  # the parameter that weighs the l1 penalty
+    _row_weights = ("beta", "gamma")
+    _parameter_constraints: ClassVar[dict] = {
+        **LearnedDetector._parameter_constraints,
+        "gamma": [Interval(Real, 0, None, closed="left"), None],
+        "representation": [StrOptions(set(REPRESENTATIONS))],
+        "pair_solver": [StrOptions(set(PAIR_SOLVERS))],
+    }
+    _advice: ClassVar[dict[str, str]] = {
+        **LearnedDetector._advice,
+        "gamma": "It is the weight of the l1 penalty; None suits the number of rows, 0 switches that penalty off.",
+    }
+
+    def __init__(
+        self,
+        n_atoms: int | None = None,
+        n_nonzero: int | None = None,
+        *,
+        beta: float = 0.1,
+        gamma: float | None = None,
+        penalty: str = "l21",
+        epsilon: float = 0.1,
+        nu: float = 0.1,
+        coupling: float = 1.0,
+        representation: str = "analysis",
+        max_iter: int = 6,
+        tol: float = 0.0,
+        init: Any = "random",
+        n_init: int = 1,
+        pair_solver: str = "exact",
+        svm_solver: str = "exact",
+        score: str = "margin",
+        threshold: Any = "svm",
+        calibration: int | None = None,
+        scaling: str | None = None,
+        track: str | None = None,
+        device: str = "cpu",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_atoms = n_atoms
+        self.n_nonzero = n_nonzero
+        self.beta = beta
+        self.gamma = gamma
+        self.penalty = penalty
+        self.epsilon = epsilon
+        self.nu = nu
+        self.coupling = coupling
+        self.representation = representation
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.n_init = n_init
+        self.pair_solver = pair_solver
+        self.svm_solver = svm_solver
+        self.score = score
+        self.threshold = threshold
+        self.calibration = calibration
+        self.scaling = scaling
+        self.track = track
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _make_learner(self, **common: Any) -> DPL:
+        if self.pair_solver == "gradient" and self.penalty != "l21":
+            raise ValueError(
+                f"The 'penalty' parameter of {type(self).__name__} must be 'l21' where pair_solver='gradient', which "
+                f"is the paper's scheme for that penalty. Got {self.penalty!r} instead; use pair_solver='exact'."
+            )
+        weight = getattr(self, self._l1_name)
+        common["gamma"] = None if weight is None else float(weight)
+        return DPL(pair_solver=self.pair_solver, representation=self.representation, **common)
+
+    def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
+        weight = getattr(self, self._l1_name)
+        return {
+            **super()._own_attributes(model, active, features),
+            "analysis_dictionary_": model.P.copy(),
+            "analysis_components_": model.P[active],
+            "representation_": self.representation,
+            f"{self._l1_name}_": float(np.linalg.norm(model.alpha) if weight is None else weight),
+        }
+
+    def _findings(self, svm: OneClassFit, n_active: int) -> Iterator[tuple[str, type[Warning]]]:
+        yield from super()._findings(svm, n_active)
+        worst = float(self.history_["kkt"].max())
+        if self.pair_solver == "exact" and not worst <= KKT_TOL:
+            yield (
+                f"A pair's problem was solved to a residual of {worst:.1e} instead of {KKT_TOL:.0e}. Look for rows or "
+                "columns of extreme size, and bring them to the size of the others.",
+                SolverWarning,
+            )
+
+    @property
+    def _other_codes(self) -> str:  # type: ignore[override]
+        return 'representation="omp", ' if self.representation == "analysis" else ""
+
+    @property
+    def _linear(self) -> bool:
+        return self.representation == "analysis"
+
+    def _last_codes(self, shard: PairShard, D: np.ndarray, learner: Learner) -> Codes:
+        if not self._linear:
+            return super()._last_codes(shard, D, learner)
+        return CODINGS[learner.coding](shard.Y, D, min(learner.s, D.shape[0]), gram=D @ D.T)
+
+    def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
+        if self._linear and self.score_ == "margin":
+            return self._linear_margin(X)
+        return super()._training_scores(X, codes, margins)
+
+    @property
+    def _plane(self) -> np.ndarray:
+        """Pᵀw: the plane in the space of the scaled rows."""
+        return self.analysis_components_.T @ self.coef_
+
+    def _linear_margin(self, X: np.ndarray) -> np.ndarray:
+        """Return (Pᵀw)·y for every row, without its code; inside `threads`."""
+        return linear_margin(X, self.scaling_, self._plane)
+
+    def _scores(self, X: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+        if self.representation_ == "omp" or "margin" not in names:
+            return super()._scores(X, names)
+        with threads(self.n_jobs):
+            margin = self._linear_margin(X)
+        others = [name for name in names if name != "margin"]
+        found = {"margin": margin, **(super()._scores(X, others) if others else {})}
+        return {name: found[name] for name in names}
+
+    def explain(self, X: Any) -> Any:
+        """Return what each feature adds to a row's margin: (Pᵀw)_f y_f; the row's shares sum to the margin.
+
+        With representation="omp" codes are not linear: then margin by atom and residual by feature, as in
+        `DLOCSVM.explain`. Whatever `score` is, the margin is explained.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        shares : ndarray of shape (n_samples, n_features), or Explanation
+            Negative where a feature makes the row more anomalous; a row whose shares would overflow is shown shorter. A
+            frame of X's library, columns named as in X, where X is a pandas or polars frame whose columns have text
+            names.
+        """
+        check_is_fitted(self)
+        if self.representation_ == "omp":
+            return super().explain(X)
+        checked = check_rows(self, X, reset=False)
+        shares = np.empty(checked.shape)
+        with threads(self.n_jobs), np.errstate(over="ignore", invalid="ignore"):
+            plane = self._plane
+            for start in range(0, checked.shape[0], CHUNK_ROWS):
+                rows = slice(start, start + CHUNK_ROWS)
+                shares[rows] = margin_by_feature(self.scaling_.apply(checked[rows]), plane)
+            if not np.isfinite(max(shares.max(), -shares.min())):
+                too_large = ~np.isfinite(shares).all(axis=1)
+                shares[too_large] = margin_by_feature(self._scaled(checked[too_large])[0], plane)
+        return as_frame_like(shares, X)
+
+    def transform(self, X: Any) -> Any:
+        """Return the codes of the rows on the active atoms.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, n_active_atoms); with representation="omp" a CSR array, or dense after
+            `set_output` to a frame.
+        """
+        check_is_fitted(self)
+        if self.representation_ == "omp":
+            return super().transform(X)
+        return self._linear_codes(check_rows(self, X, reset=False))
+
+    def _linear_codes(self, X: np.ndarray) -> np.ndarray:
+        codes = np.empty((X.shape[0], self.components_.shape[0]))
+        with threads(self.n_jobs):
+            for start in range(0, X.shape[0], CHUNK_ROWS):
+                rows = slice(start, start + CHUNK_ROWS)
+                _, Z, size = self._scaled(X[rows])
+                codes[rows] = analysis_codes(Z, self.analysis_components_)
+                if size is not None:
+                    with np.errstate(over="ignore"):
+                        codes[rows] *= size
+        return codes
+
+    def detect_batch(self, X: Any, *, tol: float = 1e-8) -> np.ndarray:
+        """Return +1 / −1 by the appendix's algorithm for pairs, which trims atoms over the batch as a whole.
+
+        The rows are coded by matching pursuit with the whole dictionary; an atom with ‖p_i Y‖ < tol over the batch,
+        Y in units of the training rows' Frobenius norm, loses its codes; anomalies are rows with w·x − rho ≤ 0 under
+        the SVM of the last sweep. Labels depend on the batch; use `predict` for labels that do not. Where that SVM has
+        no margin (w = 0) the rule makes every row an anomaly: a warning says so.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        tol : float, default=1e-8
+            Below this a row of codes counts as null; at least 0.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if isinstance(tol, bool) or not (isinstance(tol, Real) and tol >= 0):
+            raise ValueError(
+                f"The 'tol' parameter of detect_batch must be a number ≥ 0. Got {tol!r} instead; try 1e-8."
+            )
+        X = check_rows(self, X, reset=False)
+        with threads(self.n_jobs):
+            group = ShardGroup([PairShard(self._batch_rows(X))])
+            codes = trim_pairs(
+                group, self.dictionary_, self.analysis_dictionary_, self.n_nonzero_, float(tol), self._coding
+            )
+        return self._batch_labels(codes, "the appendix's algorithm")

@@ -1,0 +1,193 @@
+"""KDL-OCSVM: DL-OCSVM in the feature space of a kernel, as a scikit-learn detector."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from oddatom.estimators._kernel import KernelDetector
+from oddatom.estimators.dl_ocsvm import DLOCSVM
+
+
+class KDLOCSVM(KernelDetector, DLOCSVM):
+    r"""Anomaly detection by sparse codes in a kernel's feature space, dictionary and one-class SVM learned together.
+
+    Solves, over dictionaries D = φ(Y)A (unit atoms: AᵀKA has a unit diagonal), codes X and planes (w, rho),
+
+    .. math::
+        \tfrac12\|\varphi(Y) - XA^T\varphi(Y)\|^2 + \beta \sum_i \phi(\|x^i\|)
+        + \tfrac12\|w\|^2 - \rho + \tfrac{1}{\nu N} \sum_j (\rho - w^T x_j)_+
+
+    by what `DLOCSVM` does, on the rows' coordinates in the feature space. Y is the data divided by its Frobenius norm;
+    the kernel matrix is not scaled, so `beta` is to be seen beside the root of the kernel's trace.
+
+    Parameters
+    ----------
+    n_atoms : int or None, default=None
+        Number of atoms. None means twice the number of features, or of the root of the rows where precomputed.
+    n_nonzero : int or None, default=None
+        Most non-zeros in a row's code. None means the square root of the number of features (or of the root of the rows
+        where precomputed), rounded.
+    beta : float, default=0.1
+        Weight of the row penalty, at least 0.
+    kernel : {"rbf", "laplacian", "polynomial", "sigmoid", "linear", "cosine", "precomputed"} or callable, default="rbf"
+        "poly" is short for "polynomial". A function is called with two read-only arrays of scaled rows, N × m and
+        M × m, and returns their N × M matrix; a score is then as independent of other rows, and a model as easily
+        pickled, as the function is. With "precomputed" `fit` takes the training rows' square matrix, and the other
+        methods K(new rows, training rows).
+    gamma : float or {"scale", "auto", "median"}, default="scale"
+        Width of the kernel, on rows divided by their Frobenius norm: 1 / (m var(Y)), 1 / m, or one over the median of
+        what gamma multiplies (its absolute value, where not zero) over pairs of at most 1,000 random rows.
+    degree, coef0 : float, default=3 and 1
+        Of the polynomial kernel (gamma y·z + coef0)^degree and of sigmoid, tanh(gamma y·z + coef0).
+    approximation : {None, "nystroem", "auto"}, default="auto"
+        None is exact: coordinates of the feature space on as many rows as span it. "nystroem" takes `n_landmarks` rows.
+        "auto" is exact up to 4,000 rows.
+    n_landmarks : int, default=256
+        Rows that stand for all in Nyström's method; those that repeat others are dropped. Memory grows with
+        n_samples × n_landmarks.
+    landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
+        How they are chosen: all rows alike, far from each other in feature space, or by ridge leverage scores.
+    rank_tol : float or None, default=None
+        Directions of the feature space are left out where what they add to k(y, y) is below this share of its largest
+        value, for every row. None means 1e-8, and 1e-14 for "linear" and "cosine", whose rank is low.
+    kernel_coding : {"correlation", "gram"}, default="correlation"
+        The paper's coding, matching pursuit on correlations, or matching pursuit in the feature space.
+    penalty : {"l21", "l20", "l2eps"}, default="l21"
+        Row penalty phi: the norm, its support, or the norm clipped at `epsilon`.
+    epsilon : float, default=0.1
+        Where "l2eps" is clipped.
+    nu : float, default=0.1
+        Upper bound on the share of training rows outside the margin, in (0, 1].
+    coupling : float, default=1.0
+        Weight eta of the SVM term in the update; 0 learns the dictionary without the SVM.
+    max_iter : int, default=6
+        Number of sweeps.
+    tol : float, default=0.0
+        Stop when a sweep changes the objective by less than this share; 0 does every sweep.
+    init : {"random", "data"} or array of shape (n_atoms, n_samples), default="random"
+        First dictionary: uniform random combinations of all rows as in the paper, single rows, or as given.
+    n_init : int, default=1
+        Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
+    atom_solver : {"exact", "power"}, default="exact"
+        Atom update: the global maximiser with a certificate, or the paper's power method.
+    svm_solver : {"exact", "libsvm"}, default="exact"
+        "libsvm" takes the steps of libsvm, stops early as the published program does, and depends on the order of rows.
+    score : {"margin", "residual", "description_length"}, default="margin"
+        What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
+    threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
+        Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
+        training scores alone; a float: the share of training rows flagged, at most, in (0, 0.5]; ("fdr", q): at most
+        a share q of false alarms among the rows flagged, by p-values of the rows passed ("fdr": q = 0.1).
+    calibration : int or None, default=None
+        Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
+    scaling : {None, "standard", "robust"}, default=None
+        Scaling of the columns before the division by the Frobenius norm.
+    track : {None, "atoms"}, default=None
+        "atoms" records the Lagrangian after every update in `history_.lagrangian` (slow).
+    device : str, default="cpu"
+        Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
+        (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
+    random_state : int, RandomState instance or None, default=None
+        Draws landmarks and the first dictionary.
+    n_jobs : int or None, default=None
+        Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
+    verbose : int, default=0
+        1 logs a line per sweep to the logger "oddatom".
+
+    Attributes
+    ----------
+    dictionary_coefficients_ : ndarray of shape (n_samples, n_atoms)
+        A with D = φ(Y)A, zero but on the landmarks, None of more than 2²⁰ rows; AᵀKA has a unit diagonal.
+    components_ : ndarray of shape (n_active_atoms, n_coordinates)
+        Atoms in use, unit rows, in the coordinates of the feature space.
+    coef_, offset_, nu_, dual_coef_, gap_, history_, n_iter_ : as in `DLOCSVM`
+    score_, threshold_, train_scores_, svm_offset_, code_statistics_, fold_models_, fold_rows_, conformal_ : as there
+    dictionary_, active_atoms_, train_codes_, train_decision_, train_coef_, train_offset_ : as there
+    kernel_map_ : KernelMap
+        Takes scaled rows to their coordinates.
+    landmark_indices_ : ndarray
+        Training rows that the coordinates are made of.
+    gamma_ : float or None
+        The kernel's width as a number; None where precomputed.
+    kernel_coding_ : str
+        The coding of the last fit.
+    scaling_, scale_, n_nonzero_, n_features_in_, feature_names_in_ : as there
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from oddatom import KDLOCSVM
+    >>> X = load_wine().data
+    >>> model = KDLOCSVM(nu=0.05, scaling="robust", random_state=0).fit(X)
+    >>> model.predict(X).shape
+    (178,)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {**DLOCSVM._parameter_constraints, **KernelDetector._parameter_constraints}
+
+    def __init__(
+        self,
+        n_atoms: int | None = None,
+        n_nonzero: int | None = None,
+        *,
+        beta: float = 0.1,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: float = 3.0,
+        coef0: float = 1.0,
+        approximation: str | None = "auto",
+        n_landmarks: int = 256,
+        landmarks: str = "uniform",
+        rank_tol: float | None = None,
+        kernel_coding: str = "correlation",
+        penalty: str = "l21",
+        epsilon: float = 0.1,
+        nu: float = 0.1,
+        coupling: float = 1.0,
+        max_iter: int = 6,
+        tol: float = 0.0,
+        init: Any = "random",
+        n_init: int = 1,
+        atom_solver: str = "exact",
+        svm_solver: str = "exact",
+        score: str = "margin",
+        threshold: Any = "svm",
+        calibration: int | None = None,
+        scaling: str | None = None,
+        track: str | None = None,
+        device: str = "cpu",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_atoms = n_atoms
+        self.n_nonzero = n_nonzero
+        self.beta = beta
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.approximation = approximation
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.rank_tol = rank_tol
+        self.kernel_coding = kernel_coding
+        self.penalty = penalty
+        self.epsilon = epsilon
+        self.nu = nu
+        self.coupling = coupling
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.n_init = n_init
+        self.atom_solver = atom_solver
+        self.svm_solver = svm_solver
+        self.score = score
+        self.threshold = threshold
+        self.calibration = calibration
+        self.scaling = scaling
+        self.track = track
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose

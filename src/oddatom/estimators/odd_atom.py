@@ -1,0 +1,401 @@
+"""The detector that needs neither labels nor tuning: a trimmed ensemble of dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from oddatom._documented import DocumentedMixin
+from oddatom.arrays.threads import threads
+from oddatom.decisions import CrossConformal, Threshold, ThresholdMixin, quantile_offset
+from oddatom.ensemble.draws import draw_order, draw_rows
+from oddatom.ensemble.members import Sizes
+from oddatom.ensemble.model import SCORES, learn_ensemble
+from oddatom.ensemble.parts import RowParts
+from oddatom.ensemble.shares import feature_shares, share_out
+from oddatom.estimators._partial import KEEP, Memory, batch
+from oddatom.estimators._routing import opened, score_elsewhere
+from oddatom.estimators._score_parameter import ScoreParameterMixin
+from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
+from oddatom.explain import as_frame_like
+from oddatom.model_io.mixin import SaveMixin
+from oddatom.rows import Source
+from oddatom.rows import blocks as passes
+
+SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
+LEAST_DEVIATION = 0.5  # of scores that repeat; but for the margin they are made of z-scores, and tables have .5 to .8
+CHUNK_ROWS = 16_384
+EXPLAIN_NUMBERS = 2**20  # in a chunk of rows that is explained: shares take a dozen arrays of its size
+
+
+class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMixin, BaseEstimator):
+    r"""Anomaly detection that needs neither labels nor tuning: a trimmed ensemble of dictionaries.
+
+    Columns are scaled robustly, y = asinh(4z)/4 with z = (x − median) / (q95 − q5). Each member codes a row by one
+    centroid and one atom with a free gain,
+
+    .. math::
+        y \approx c_k + g\, d_i ,
+
+    learned from a sample of the rows by alternating steps, each of which leaves out the share of the rows that the
+    member explains worst: anomalies do not shape the dictionary. Five parts say how odd a row is: the description
+    length of its code, the Mahalanobis distance of y − c_k, its largest residual in one feature, how rare its values
+    are by column (histogram), and how far it is from the medians (magnitude). Each is made a robust z-score of its
+    logarithm, members are averaged, and the parts are joined by
+
+    .. math::
+        -\mathrm{score}(x) = \log \sum_p \omega_p\, e^{z_p(x)} ,
+
+    where the weight of a part is the third power of its mean correlation with the others over the training rows.
+
+    The result does not depend on the order of the rows, bit for bit: samples are drawn by what rows hold. Nor on the
+    batch that a row is scored in, nor on `n_jobs`. It does depend, a little, on `random_state`, and on the units of
+    the columns, because another unit draws another sample.
+
+    Parameters
+    ----------
+    score : str, default="joined"
+        What `score_samples` returns: all parts joined ("joined"), one of them ("residual", "description_length",
+        "distance", "largest", "histogram", "magnitude"), or the margin of a one-class SVM on how typical the five parts
+        find a row ("margin"). Read it with `get_params()`.
+    threshold : {"auto", "svm", "fdr"}, ("fdr", q) or float, default="auto"
+        Where `predict` cuts. "auto" finds a cut from the training scores; "svm" is the offset of the one-class SVM at
+        `nu`, of the score itself unless `score="margin"`; a float is the share of training rows to flag, in (0, 0.5];
+        ("fdr", q) reports rows by their p-values such that a share q of them, in expectation, is normal ("fdr": 0.1).
+    nu : float, default=0.1
+        Upper bound on the share of rows outside the one-class SVM's margin; used by "svm" and "margin" alone.
+    trim : tuple of float, default=(0.2, 0.4)
+        Shares of surprising rows that members leave out; a member for each in every group.
+    n_groups : int, default=4
+        Groups of members, each learned without one fold of the rows, which it scores for the p-values.
+    n_centroids, n_atoms, n_directions : int, default=32, 32, 16
+        Most centroids (twice that where rows come in kinds) and atoms of a member, leading directions of its spread.
+    rows_per_member : int, default=2000
+        Rows that a member is learned from.
+    agreement : float, default=3.0
+        Power of the correlations in the weights of the parts; 0 weighs all alike.
+    device : str, default="cpu"
+        Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
+        (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
+    random_state : int, RandomState instance or None, default=None
+        Draws samples and starts.
+    n_jobs : int or None, default=None
+        Threads. None means all cores, in a worker process its share. The result does not depend on it.
+
+    Attributes
+    ----------
+    ensemble_ : Ensemble
+        Scaling, histogram, members, calibration and weights.
+    weights_ : dict of str to float
+        The weight of every part in the joined score.
+    score_ : str
+        The score that offset and p-values are for.
+    threshold_ : Threshold
+        The threshold in force.
+    offset_ : float
+        `decision_function = score_samples - offset_`.
+    svm_offset_ : float
+        The offset of threshold="svm".
+    train_scores_ : ndarray of shape (n_samples,)
+        Scores of the training rows, sorted.
+    conformal_ : CrossConformal
+        Held-out scores of at most 20,000 training rows.
+    memory_ : Memory
+        After `partial_fit`: the rows that the next batch is joined to, at most 20,000.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from oddatom import OddAtomDetector
+    >>> X = load_breast_cancer().data
+    >>> detector = OddAtomDetector(random_state=0).fit(X)
+    >>> scores = detector.score_samples(X)       # low = anomalous
+    >>> shares = detector.explain(X)             # by feature, rows sum to the scores
+    >>> labels = detector.set_threshold(0.05).predict(X)
+    >>> int((labels == -1).sum())
+    28
+    """
+
+    memory_: Memory
+
+    _parameter_constraints: ClassVar[dict] = {
+        "score": [StrOptions(set(SCORES))],
+        "threshold": "no_validation",  # see `_check_threshold`
+        "nu": [Interval(Real, 0, 1, closed="right")],
+        "trim": [tuple, list],
+        "n_groups": [Interval(Integral, 2, None, closed="left")],
+        "n_centroids": [Interval(Integral, 1, None, closed="left")],
+        "n_atoms": [Interval(Integral, 1, None, closed="left")],
+        "n_directions": [Interval(Integral, 1, None, closed="left")],
+        "rows_per_member": [Interval(Integral, 2, None, closed="left")],
+        "agreement": [Interval(Real, 0, None, closed="left")],
+        "device": DEVICE,
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
+    _advice: ClassVar[dict[str, str]] = {
+        "score": "'joined' uses every part.",
+        "nu": "It is the share of rows allowed outside the margin; 0.1 is a usual choice.",
+        "trim": "(0.2, 0.4) is the default.",
+        "n_groups": "4 is the default; p-values need at least two.",
+    }
+
+    def __init__(
+        self,
+        score: str = "joined",
+        threshold: Any = "auto",
+        *,
+        nu: float = 0.1,
+        trim: tuple[float, ...] = (0.2, 0.4),
+        n_groups: int = 4,
+        n_centroids: int = 32,
+        n_atoms: int = 32,
+        n_directions: int = 16,
+        rows_per_member: int = 2000,
+        agreement: float = 3.0,
+        device: str = "cpu",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.score = score
+        self.threshold = threshold
+        self.nu = nu
+        self.trim = trim
+        self.n_groups = n_groups
+        self.n_centroids = n_centroids
+        self.n_atoms = n_atoms
+        self.n_directions = n_directions
+        self.rows_per_member = rows_per_member
+        self.agreement = agreement
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            Or a Dask array or frame, the path of a Parquet file or a list of them, or a torch tensor.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        threshold = self._check()
+        with old_model_on_error(self), threads(self.n_jobs):
+            self.__dict__.pop("memory_", None)
+            with opened(self, X) as source:
+                self._learn(check_rows(self, X, reset=True) if source is None else None, source)
+            self._cut(threshold)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, *, keep: float = KEEP) -> Self:
+        """Learn from a further batch of rows, and forget some of the earlier ones.
+
+        The first batch of an unfitted model gives what `fit` gives, bit for bit. With a later one the model is that of
+        `fit` on the rows that are still remembered and X together. A row that came a batches ago is still there with
+        probability keepᵃ; at most 20,000 rows are remembered, beyond which old and new rows are thinned alike: of X
+        the share `memory_.limit` enters, which a first batch of a million rows makes a fiftieth. The order of rows in a
+        batch does not matter. Members begin anew: a group that began with old ones would have seen, through them, rows
+        of the fold that it is to hold out, which p-values do not allow.
+        Other parameters than before are those of the coming fit. `fit` begins anew and remembers no rows: X after it is
+        learned from alone, with a warning. Pickled and saved models remember their rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+            In memory, with device="cpu".
+        y : ignored
+        keep : float, default=0.9
+            Share of the earlier rows that stay, in [0, 1]: batches of n rows make n/(1 − keep) in the long run.
+
+        Returns
+        -------
+        self
+        """
+        threshold = self._check()
+        with old_model_on_error(self), threads(self.n_jobs), batch(self, X, keep) as rows:
+            self._learn(rows, None)
+            self._cut(threshold)
+        return self
+
+    def _check(self) -> Threshold:
+        check_parameters(self, self._advice)
+        self._check_trim()
+        return self._check_threshold(self.threshold, fitted=False)
+
+    def _learn(self, X: Any, source: Source | None) -> None:
+        """Learn the ensemble from a sample of the rows, of X or of a source, and score all of them."""
+        rng = check_random_state(self.random_state)
+        seed = rng.randint(2**31 - 1)
+        if source is None:
+            X = np.ascontiguousarray(X)
+            sample = X[draw_order(X, seed)[:SAMPLE_ROWS]]
+        else:
+            passes.check_extent(source)
+            sample = draw_rows(source, seed, SAMPLE_ROWS)
+        sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
+        agreement, nu = float(self.agreement), float(self.nu)
+        self.ensemble_, parts = learn_ensemble(sample, self.trim, self.n_groups, sizes, agreement, nu, rng)
+        self.score_ = self._score_by
+        self.conformal_ = CrossConformal(self._held_out(sample, parts))
+        if source is not None:
+            self.train_scores_ = source.sorted_scores(self)
+        elif sample.shape[0] == X.shape[0]:
+            self.train_scores_ = np.sort(self._score(self.ensemble_.z_scores(parts)))
+        else:
+            self.train_scores_ = np.sort(self._block_scores(X))
+
+    def _cut(self, threshold: Threshold) -> None:
+        by_svm = self.score_ == "margin"
+        self.svm_offset_ = self.ensemble_.rho if by_svm else quantile_offset(self.train_scores_, float(self.nu))
+        self._apply_threshold(threshold)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the score of each row: the higher, the more normal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        elsewhere = score_elsewhere(self, X)
+        return self._block_scores(check_rows(self, X, reset=False)) if elsewhere is None else elsewhere
+
+    def _block_scores(self, X: np.ndarray) -> np.ndarray:
+        scores = np.empty(X.shape[0])
+        with threads(self.n_jobs):
+            for rows, Z in self._chunks(X):
+                scores[rows] = self._score(Z)
+        return scores
+
+    def score_parts(self, X: Any) -> dict[str, np.ndarray]:
+        """Return every score of each row, each what `score_samples` returns where the model is fitted with it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        parts : dict of ndarray of shape (n_samples,)
+            "joined", "margin", and the parts. Higher = more normal, in units of a robust deviation but for the margin.
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        out = {name: np.empty(X.shape[0]) for name in SCORES}
+        with threads(self.n_jobs):
+            for rows, Z in self._chunks(X):
+                for name in SCORES:
+                    out[name][rows] = self.ensemble_.score(Z, name)
+        return out
+
+    def p_values(self, X: Any) -> np.ndarray:
+        """Return the cross-conformal p-value of each row: how often a row like the training rows is as odd.
+
+        p(x) = (1 + Σ_g #{i in fold g: s_i ≤ s_g(x)}) / (n + 1), where group g of the members is learned without fold
+        g, s_i is the score of training row i under the group that has not seen it, and s_g(x) that of x. The least is
+        1/(n + 1), n being at most 20,000. p-values of training rows are cautious: most groups have seen them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        p = np.empty(X.shape[0])
+        groups = range(self.ensemble_.n_groups)
+        with threads(self.n_jobs):
+            for rows in gen_batches(X.shape[0], CHUNK_ROWS):
+                parts = self.ensemble_.parts(X[rows])
+                scores = [self._score(self.ensemble_.z_scores(parts, group)) for group in groups]
+                p[rows] = self.conformal_.p_values(np.stack(scores, axis=1))
+        return p
+
+    def explain(self, X: Any) -> Any:
+        """Return what each feature adds to a row's score: the lower, the more it makes the row odd.
+
+        A feature's share of the oddity is that of the parts that make the score, each in proportion to what it owes to
+        the feature; see `oddatom.ensemble.shares`. A negative score is shared out by the shares, a positive one by what
+        they leave: in any row the feature with the lowest contribution is the first to look at.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        contributions : (n_samples, n_features)
+            Rows sum to `score_samples(X)` up to rounding. An array; a frame of X's library where X is a pandas or
+            polars frame whose columns have text names.
+        """
+        check_is_fitted(self)
+        checked = check_rows(self, X, reset=False)
+        out = np.empty(checked.shape)
+        with threads(self.n_jobs):
+            for rows, Z in self._chunks(checked, max(1, EXPLAIN_NUMBERS // checked.shape[1])):
+                out[rows] = share_out(self._score(Z), feature_shares(checked[rows], self.ensemble_, Z, self.score_))
+        return as_frame_like(out, X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """The weight of every part in the joined score."""
+        return self.ensemble_.weights_by_part()
+
+    @property
+    def _least_deviation(self) -> float:
+        return 0.0 if self.score_ == "margin" else LEAST_DEVIATION
+
+    def _svm_offset(self) -> float:
+        return self.svm_offset_
+
+    def _score(self, Z: np.ndarray) -> np.ndarray:
+        return self.ensemble_.score(Z, self.score_)
+
+    def _chunks(self, X: np.ndarray, most: int = CHUNK_ROWS) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield rows and their calibrated parts, inside `threads`."""
+        for rows in gen_batches(X.shape[0], min(most, CHUNK_ROWS)):
+            yield rows, self.ensemble_.z_scores(self.ensemble_.parts(X[rows]))
+
+    def _held_out(self, sample: np.ndarray, parts: RowParts) -> list[np.ndarray]:
+        """Score every row of the sample by the group that was learned without it, and by a histogram without it."""
+        n_groups = self.ensemble_.n_groups
+        rarity = self.ensemble_.rarity(sample, held_out=True)
+        scores = []
+        for group in range(n_groups):
+            rows = slice(group, None, n_groups)
+            fold = RowParts(parts.members[rows].copy(), rarity[rows].copy(), parts.magnitude[rows].copy())
+            scores.append(self._score(self.ensemble_.z_scores(fold, group)))
+        return scores
+
+    def _check_trim(self) -> None:
+        numbers = [isinstance(t, Real) and not isinstance(t, bool) and 0 <= t < 1 for t in self.trim]
+        if not numbers or not all(numbers):
+            raise InvalidParameterError(
+                f"The 'trim' parameter of {type(self).__name__} must hold shares in the range [0.0, 1.0), at least "
+                f"one. Got {self.trim!r} instead. {self._advice['trim']}"
+            )

@@ -1,1 +1,0 @@
-"""Feature maps and scaling."""

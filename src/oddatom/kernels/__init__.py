@@ -1,0 +1,1 @@
+"""Kernels, the coordinates of rows in their feature space, and the landmarks these are made of."""

@@ -1,0 +1,103 @@
+"""DPL-OCSVM's inner routine (appendix): every pair of atoms by Theorem 2, w and lam fixed.
+
+    F = ½‖Y − X D‖² + beta Σ_i phi(‖x^i‖) + Σ_i alpha_i ‖x^i‖₁,   x^i = Y p_i on the rows that use atom i
+
+Which rows use an atom is fixed by OMP; alpha_i = gamma ς_i/‖ς‖ with ς_i their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oddatom.learners.alternate import Learner, Model, check_overflow, fit_svm, lagrangian
+from oddatom.pairs.gradient import gradient_pair
+from oddatom.pairs.theorem2 import Pair, PairSolution, exact_pair, least_squares_map
+from oddatom.passes.group import ShardGroup
+
+PAIR_SOLVERS: dict[str, Callable[..., PairSolution]] = {"exact": exact_pair, "gradient": gradient_pair}
+CACHE = 2**25  # numbers: 256 MB
+REPRESENTATIONS = ("analysis", "omp")
+
+
+@dataclass(frozen=True)
+class DPL(Learner):
+    """Dictionary pair learning: codes are linear in the rows."""
+
+    gamma: float | None = None  # None: 1/√N
+    pair_solver: str = "exact"
+    representation: str = "analysis"
+
+    def start(self, group: ShardGroup[Any], D: np.ndarray) -> Model:
+        """Code the rows with D by OMP, which fixes the support; P is the least-squares map from rows to these codes."""
+        counts, _ = group.map_reduce("encode", D, self.s, self.coding)
+        YY, XY = group.map_reduce("start_moments")
+        P = least_squares_map(YY, XY)
+        group.map("start_pairs", P)
+        group.map("start_sweeps", D)
+        active = counts > 0
+        P[~active] = 0.0
+        norms = np.sqrt(group.map_reduce("code_sums")[1])
+        svm = fit_svm(group, active, self)
+        gamma = 1.0 / np.sqrt(group.map_reduce("svm_summary")[0]) if self.gamma is None else self.gamma
+        alpha = gamma * counts / max(float(np.linalg.norm(counts)), 1.0)
+        return Model(D.copy(), active, counts, norms, svm, P=P, alpha=alpha, measures={"kkt": 0.0})
+
+    def sweep(self, group: ShardGroup[Any], model: Model) -> np.ndarray:
+        """Update every active pair by Theorem 2; see `Learner.sweep`."""
+        D, P, alpha = model.D, model.P, model.alpha
+        kappa = self.eta / (self.nu * group.map_reduce("svm_summary")[0]) * model.svm.w
+        solve = PAIR_SOLVERS[self.pair_solver]
+        flips = np.ones(D.shape[0])
+        room = CACHE - sum(basis.T.size for basis in model.bases.values())  # for bases to keep from sweep to sweep
+        trace = [lagrangian(group, model, self)] if self.track_atoms else []
+        worst = 0.0
+        for i in np.flatnonzero(model.active).tolist():
+            old = [D[i]]  # the atom that the shards' residual belongs to
+
+            def halfway(d: np.ndarray, i: int = i, old: list[np.ndarray] = old) -> None:
+                group.map_reduce("pair_commit", old[0], d, P[i])
+                old[0] = d
+                trace.append(lagrangian(group, model, self))
+
+            weights = float(kappa[i]), float(alpha[i])
+            known = model.bases.get(i), model.n_iter > 0
+            pair = Pair(i, D[i], *weights, self.penalty, int(model.counts[i]), *known)
+            d, P[i], residual, basis = solve(group, pair, halfway if self.track_atoms else None)
+            (square,) = group.map_reduce("pair_commit", old[0], d, P[i])
+            check_overflow(square, self)
+            model.norms[i] = np.sqrt(square)
+            if P[i].any():
+                flips[i] = -1.0 if float(D[i] @ d) < 0.0 else 1.0
+                D[i] = d
+                if basis is not None and i not in model.bases and basis.T.size <= room:
+                    model.bases[i] = basis
+                    room -= basis.T.size
+            else:  # the row is trimmed for good; the atom stays as it was
+                model.active[i] = False
+                model.bases.pop(i, None)
+            if self.track_atoms:
+                trace.append(lagrangian(group, model, self))
+            worst = float(np.maximum(worst, residual))  # no number stays no number
+        model.measures["kkt"] = worst
+        if self.track_atoms:
+            model.history.lagrangian.append(np.array(trace))
+        return flips
+
+    def objective(self, group: ShardGroup[Any], model: Model, norms: np.ndarray) -> float:
+        """Return F = ½‖E‖² + beta Σ phi(‖x^i‖) + Σ alpha_i ‖x^i‖₁."""
+        penalties = sum(self.penalty.value(float(t)) for t in norms)
+        (absolute,) = group.map_reduce("absolute_sums")
+        return 0.5 * group.map_reduce("sq_error")[0] + penalties + float(model.alpha @ absolute)
+
+    def encode_anew(self, group: ShardGroup[Any], model: Model) -> None:
+        """Make the codes P y of all rows, or code them by OMP, with the active atoms."""
+        D, P = model.D[model.active], model.P[model.active]
+        if self.representation == "analysis":
+            group.map("analyse", P)
+        else:
+            group.map("encode", D, min(self.s, D.shape[0]), self.coding)
+            group.map("svm_open", np.ones(D.shape[0], bool))

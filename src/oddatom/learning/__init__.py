@@ -1,1 +1,0 @@
-"""Algorithm 1 and its steps, written once for every kind of shard."""

@@ -1,0 +1,238 @@
+"""Theorem 2: one synthesis atom d and its analysis atom p, by two exact half-steps.
+
+    min_{‖d‖=1, p}  ½‖R − x dᵀ‖² + beta phi(‖x‖) + alpha ‖x‖₁ − eta·w_i lam·x,     x = Y p
+
+on the rows of the atom. With x fixed the best d is Rᵀx, normalised. With d fixed the problem in p is convex:
+
+    min_x  ½‖x − c‖² + alpha ‖x‖₁ + beta phi(‖x‖)   over x in the range of Y,     c = R d + eta·w_i lam.
+
+The row penalty depends on ‖x‖ alone and ‖x‖₁ is positively homogeneous, so it can wait: solve without it, x̂, and then
+give x̂ the norm prox(‖x̂‖) (Y.-L. Yu, "On decomposing the proximal map", 2013, Theorem 4). With U an orthonormal basis of
+the range, x̂ = Uq is what `box_qp` solves,
+
+    min_q  ½‖q − b‖² + alpha ‖Uq‖₁,   b = Uᵀc      (dual: −½‖b − alpha Uᵀτ₁‖², |τ₁| ≤ 1),
+
+whose dual, together with τ₂ = x/‖x‖, is the saddle form of the theorem. Where the rows of Y have full rank the range is
+everything and x̂ = soft(c, alpha).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack, qr
+
+from oddatom.arrays.blas import DSYRK
+from oddatom.pairs.box_qp import natural_residual, solve_complement, solve_rows
+from oddatom.passes.group import ShardGroup
+from oddatom.penalties import Penalty
+
+GAP_TOL = 1e-13  # duality gap of the ℓ1 problem over ‖b‖²
+KKT_TOL = 1e-6  # its natural residual over ‖b‖
+RANK_TOL = 1e-12  # pivots of YᵀY below this share of the largest count as zero
+SMALL = 2048  # rows that are solved at once
+GOOD_PIVOT = 1e-5  # where the last pivot is above this share of the first, U is orthonormal to about 1e-11
+WIDE = 64  # columns of U from which the dimensions it leaves out are worth a basis
+SAFE = 1e-140  # the square of a number between this and its inverse neither vanishes nor overflows
+TINY = 1e-6  # a solution shorter than this share of ‖b‖ is zero, as far as GAP_TOL can tell
+
+
+class Basis(NamedTuple):
+    """U = Y_Ω T has orthonormal columns, T in the span of Y_Ω's rows: p = Tq is the shortest with Y_Ω p = Uq.
+
+    Where the rows of Y_Ω are independent (`full`) every x is in its range: T is the pseudo-inverse, p = Tx.
+    """
+
+    T: np.ndarray
+    full: bool
+
+
+class Pair(NamedTuple):
+    """One pair to be updated: its number, atom, weights of the SVM and of ‖x‖₁, the row penalty, its number of rows,
+    the basis of its rows where that is known already (the rows never change), and whether its codes are an update's.
+    """
+
+    i: int
+    d: np.ndarray
+    kappa: float
+    alpha: float
+    penalty: Penalty
+    n_rows: int
+    basis: Basis | None = None
+    warm: bool = False
+
+
+class PairSolution(NamedTuple):
+    """The new pair (p = 0: trimmed), how exact p is (natural residual relative to ‖b‖), and the basis of its rows."""
+
+    d: np.ndarray
+    p: np.ndarray
+    residual: float
+    basis: Basis | None
+
+
+def exact_pair(group: ShardGroup[Any], pair: Pair, halfway: Callable[[np.ndarray], None] | None = None) -> PairSolution:
+    """Both half-steps; the shards then hold the pair, not yet committed. `halfway` is told of d before p is solved."""
+    d = best_atom(group, pair.i, pair.d)
+    bounds = group.map_reduce("pair_open", pair.i, pair.d, d, pair.kappa, pair.alpha)
+    if halfway is not None:
+        halfway(d)
+    # ‖x̂‖ is the least ‖Uᵀ(c − alpha τ)‖, |τ| ≤ 1, and at most ‖c‖ and ‖soft(c, alpha)‖: τ = 0 and τ = clip(c/alpha).
+    if pair.penalty.prox(sqrt(min(bounds))) == 0.0:
+        return PairSolution(d, np.zeros(d.size), 0.0, None)
+    q, residual, basis = best_analysis(group, pair)
+    t = _norm(q)
+    norm = pair.penalty.prox(t)
+    p = basis.T @ (q * (norm / t)) if norm > 0.0 else np.zeros(d.size)
+    return PairSolution(d, p, residual, basis)
+
+
+def best_atom(group: ShardGroup[Any], i: int, d: np.ndarray) -> np.ndarray:
+    """The d half-step: Rᵀx normalised, or the old atom where that is zero."""
+    (u,) = group.map_reduce("pair_direction", i, d)
+    with np.errstate(over="ignore"):
+        size = _norm(u)
+    if not SAFE < size < 1.0 / SAFE:  # squares vanish or overflow
+        top = float(np.abs(u).max())
+        if top == 0.0:
+            return d.copy()
+        u = u / top
+        size = _norm(u)
+    return u / size
+
+
+def best_analysis(group: ShardGroup[Any], pair: Pair) -> tuple[np.ndarray, float, Basis]:
+    """The p half-step less the row penalty, for the pair the shards hold: q with x̂ = Uq (full: q = x̂), its residual.
+
+    Where the penalty will take it to zero, q = 0 may be returned at once.
+    """
+    basis, targets = pair.basis, None
+    if basis is None:
+        basis, targets = make_basis(group, pair)
+    if basis.full:
+        c = np.concatenate([c for _, c in group.map("pair_rows")])
+        return np.sign(c) * np.maximum(np.abs(c) - pair.alpha, 0.0), 0.0, basis
+    if targets is None:
+        (targets,) = group.map_reduce("pair_basis", basis.T, pair.alpha)
+    b, soft, old = targets
+    norm = _norm(b)
+    if pair.penalty.prox(min(norm, _norm(soft))) == 0.0:  # as above, closer
+        return np.zeros(b.size), 0.0, basis
+    if pair.alpha * sqrt(pair.n_rows) <= 1e-16 * norm:  # alpha ‖x‖₁ is rounding
+        return b, 0.0, basis
+    q, residual = solve_l1(group, b, old if pair.warm else soft, pair.alpha, pair.n_rows)
+    return q if _norm(q) > TINY * norm else np.zeros(b.size), residual, basis
+
+
+def make_basis(group: ShardGroup[Any], pair: Pair, full: bool = True) -> tuple[Basis, np.ndarray | None]:
+    """A basis of the range of the pair's rows Y_Ω, and what `pair_basis` gives with it.
+
+    Of few rows, from a factor of YYᵀ, which with `full` also shows whether they are independent; else from one of YᵀY.
+    """
+    m = pair.d.size
+    if pair.n_rows <= m:
+        Y = np.concatenate([Y for Y, _ in group.map("pair_rows")])
+        _, order, rank = _pivoted_cholesky(Y @ Y.T)
+        if rank == pair.n_rows:
+            Q, R = np.linalg.qr(Y.T)
+            T = np.ascontiguousarray(np.linalg.solve(R, Q.T).T)
+            if full:
+                return Basis(T, True), None
+        else:
+            Q, _ = np.linalg.qr(Y[order[:rank]].T)  # spans the rows
+            _, R = np.linalg.qr(Y @ Q)
+            T = np.ascontiguousarray(np.linalg.solve(R.T, Q.T).T)
+        (targets,) = group.map_reduce("pair_basis", T, pair.alpha)
+        return Basis(T, False), targets
+    (G,) = group.map_reduce("pair_gram")
+    L, order, rank = _pivoted_cholesky(G)
+    T = np.zeros((m, rank))
+    if rank == m:
+        T[order] = np.tril(lapack.dtrtri(L, lower=1)[0]).T
+    else:
+        W = np.zeros((m, rank))  # YᵀY = WWᵀ
+        W[order] = L[:, :rank]
+        T[:] = np.linalg.solve(W.T @ W, W.T).T
+    (targets,) = group.map_reduce("pair_basis", T, pair.alpha)
+    if rank > 0 and L[rank - 1, rank - 1] ** 2 < GOOD_PIVOT * L[0, 0] ** 2:  # rounding has bent U: straighten it
+        (UU,) = group.map_reduce("pair_basis_gram")
+        T = np.ascontiguousarray(np.linalg.solve(np.linalg.cholesky(UU), T.T).T)
+        (targets,) = group.map_reduce("pair_basis", T, pair.alpha)
+    return Basis(T, False), targets
+
+
+def least_squares_map(YY: np.ndarray, XY: np.ndarray) -> np.ndarray:
+    """P with the least ‖X − Y Pᵀ‖, the shortest where there are several, from YᵀY and XᵀY."""
+    L, order, rank = _pivoted_cholesky(YY)
+    if rank == YY.shape[0]:
+        P = np.empty_like(XY)
+        P[:, order] = lapack.dpotrs(L, XY[:, order].T, lower=1)[0].T
+        return P
+    return XY @ np.linalg.pinv(YY, rcond=RANK_TOL, hermitian=True)
+
+
+def _pivoted_cholesky(G: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """L, order and rank with G[order][:, order] = LLᵀ; pivots below RANK_TOL of the largest count as zero."""
+    L, pivots, rank, _ = lapack.dpstrf(G, tol=RANK_TOL * float(np.diag(G).max()), lower=1)
+    return np.tril(L), pivots - 1, int(rank) if G.any() else 0
+
+
+def solve_l1(
+    group: ShardGroup[Any], b: np.ndarray, start: np.ndarray, alpha: float, n_rows: int
+) -> tuple[np.ndarray, float]:
+    """Minimise ½‖q − b‖² + alpha ‖Uq‖₁ from a first guess; return q and its natural residual, relative to ‖b‖.
+
+    Up to SMALL rows are solved at once. Of more, those with x = Uq nearest zero at the guess are, the others' signs
+    fixed; the duality gap over all rows decides whether that was enough, and if not more rows are taken, in the end
+    all. The shards keep τ.
+    """
+    norm = _norm(b)
+    goal = GAP_TOL * norm**2
+    q, size = start, SMALL // 2
+    while size <= n_rows // 2:
+        nearest = np.concatenate(group.map("pair_nearest", q, size))
+        pieces, sums = zip(*group.map("pair_band", np.partition(nearest, size - 1)[size - 1]), strict=True)
+        U, fixed = np.concatenate(pieces), np.sum(sums, axis=0)
+        q, tau, _, _, _ = solve_rows(DSYRK, U, b / alpha - fixed, q / alpha, goal / alpha**2)
+        q = alpha * q
+        group.scatter("pair_set_band", _cut(tau, pieces))
+        total, slack, natural = group.map_reduce("pair_measure", q, alpha)
+        apart = b - alpha * total - q
+        miss = float(apart @ apart)
+        if 0.5 * miss + alpha * slack <= 4.0 * goal:
+            return q, sqrt(natural + miss) / norm
+        size *= 3
+    everything = group.map("pair_all")
+    U = everything[0] if len(everything) == 1 else np.concatenate(everything)
+    q, tau, residual = _solve_all(U, b / alpha, q / alpha, goal / alpha**2)
+    group.scatter("pair_set_all", _cut(tau, everything))
+    return alpha * q, alpha * residual / norm
+
+
+def _solve_all(U: np.ndarray, b: np.ndarray, start: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """q, τ and natural residual on rows held here; where U leaves few dimensions out, in terms of those."""
+    n_rows, rank = U.shape
+    few = rank >= WIDE and 0 < n_rows - rank < rank // 2
+    q, tau, gap, residual, _ = solve_rows(DSYRK, U, b, start, tol, few)
+    if few and not gap <= 2.0 * tol:
+        V = np.ascontiguousarray(qr(U, check_finite=False)[0][:, rank:])
+        x, tau, gap, _ = solve_complement(DSYRK, V, U @ b, tol)
+        if not gap <= 2.0 * tol:
+            q, tau, _, residual, _ = solve_rows(DSYRK, U, b, start, tol)
+        else:
+            q = U.T @ x
+            apart = b - U.T @ tau - q
+            residual = sqrt(natural_residual(U @ q, tau) + float(apart @ apart))
+    return q, tau, residual
+
+
+def _cut(values: np.ndarray, pieces: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Cut an array over the rows of all pieces into one array per piece."""
+    return [values] if len(pieces) == 1 else np.split(values, np.cumsum([len(piece) for piece in pieces])[:-1])
+
+
+def _norm(v: np.ndarray) -> float:
+    return sqrt(float(v @ v))

@@ -1,0 +1,182 @@
+"""Passes over the blocks of a source, and what their answers add up to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oddatom.arrays.threads import threads
+from oddatom.rows.row_map import RowMap
+from oddatom.scaling.linear import Scaling
+from oddatom.scores.statistics import CodeStatistics, code_sums, statistics_of
+
+if TYPE_CHECKING:
+    from oddatom.rows.source import Source
+
+_KEY_BITS = 11
+
+
+def take(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return some of the rows."""
+    return rows[indices]
+
+
+def fit_scaling(source: Source, kind: str | None) -> Scaling:
+    """Return the scaling of all rows: `oddatom.scaling.linear.fit_scaling` in a few passes over blocks."""
+    low, high = check_extent(source)
+    center = spread = None
+    with np.errstate(over="ignore", invalid="ignore"):
+        if kind is not None:
+            center, spread = _columns(source, kind, low, high)
+        if kind is None:
+            top = float(max(high.max(), -low.min()))
+        else:
+            top = max(source.map(largest, Scaling(center, spread, 1.0)))
+        if top == 0.0:
+            return Scaling(center, spread, 1.0)
+        scale = top * float(np.sqrt(sum(source.map(square, Scaling(center, spread, 1.0), top))))
+    if not np.isfinite(scale):
+        raise ValueError("X is too large: its Frobenius norm overflows. Divide the data by a power of ten first.")
+    return Scaling(center, spread, scale)
+
+
+def check_extent(source: Source) -> tuple[np.ndarray, np.ndarray]:
+    """Return least and largest entry by column; refuse columns where they are not finite."""
+    low, high = zip(*(found for found in source.map(extent) if found is not None), strict=True)
+    low, high = np.min(low, axis=0), np.max(high, axis=0)
+    bad = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
+    if bad.size:
+        names = source.feature_names
+        listed = ", ".join(str(i) if names is None else repr(names[i]) for i in bad[:10])
+        more = f" and {bad.size - 10} more" if bad.size > 10 else ""
+        raise ValueError(
+            f"Input X contains NaN or infinity in column{'s' if bad.size > 1 else ''} {listed}{more}. Fill missing "
+            "values in or drop those rows or columns."
+        )
+    return low, high
+
+
+def extent(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return least and largest entry by column, NaN where there is one; None of no rows."""
+    return (rows.min(axis=0), rows.max(axis=0)) if rows.shape[0] else None
+
+
+def largest(rows: np.ndarray, scaling: Scaling) -> float:
+    """Return the largest absolute entry of the scaled rows."""
+    return float(np.abs(scaling.apply(rows)).max(initial=0.0))
+
+
+def square(rows: np.ndarray, scaling: Scaling, top: float) -> float:
+    """Return the sum of squares of the scaled rows, in units of `top`."""
+    total = 0.0
+    for start in range(0, rows.shape[0], 65_536):
+        block = scaling.apply(rows[start : start + 65_536]) / top
+        total += float(np.vdot(block, block))
+    return total
+
+
+def _columns(source: Source, kind: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Center and spread of each column, as `oddatom.scaling.linear` has them."""
+    N = source.shape[0]
+    unit = np.ldexp(1.0, np.frexp(np.maximum(np.abs(low), np.abs(high)))[1] - 1)
+    center = sum(source.map(column_sums, unit)) / N
+    spread = np.sqrt(sum(source.map(column_squares, unit, center)) / N)
+    if kind == "robust":
+        first, center, third = _percentiles(source, unit, (25, 50, 75))
+        spread = np.where(third > first, third - first, spread)
+    spread = np.maximum(spread, 10 * np.finfo(np.float64).eps)
+    constant = low == high
+    return np.where(constant, low, center * unit), np.where(constant, 1.0, spread * unit)
+
+
+def column_sums(rows: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Return Σ x/unit by column."""
+    return (rows / unit).sum(axis=0)
+
+
+def column_squares(rows: np.ndarray, unit: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """Return Σ (x/unit − center)² by column."""
+    apart = rows / unit - center
+    return np.einsum("ij,ij->j", apart, apart)
+
+
+def _percentiles(source: Source, unit: np.ndarray, percents: tuple[float, ...]) -> np.ndarray:
+    """Return np.percentile by column: two neighbouring order statistics and what lies between them."""
+    place = (source.shape[0] - 1) * np.array(percents) / 100.0
+    below = place.astype(np.int64)
+    above = np.minimum(below + 1, source.shape[0] - 1)
+    lower, upper = np.split(_order_statistics(source, np.concatenate([below, above])), 2)
+    return (lower + (upper - lower) * (place - below)[:, None]) / unit
+
+
+def _order_statistics(source: Source, wanted: np.ndarray) -> np.ndarray:
+    """Return the exact `wanted`-th smallest entries (from 0) of every column, from histograms of leading key bits."""
+    m, R = source.n_features, wanted.size
+    prefix, ranks = np.zeros((R, m), np.uint64), np.repeat(wanted[:, None], m, axis=1)
+    shift = 64
+    while shift > 0:
+        bits = min(_KEY_BITS, shift)
+        shift -= bits
+        ends = np.cumsum(sum(source.map(key_counts, prefix, shift, bits)), axis=2)
+        bins = (ends <= ranks[:, :, None]).sum(axis=2)
+        below = np.take_along_axis(ends, np.maximum(bins - 1, 0)[:, :, None], axis=2)[:, :, 0]
+        ranks = ranks - np.where(bins > 0, below, 0)
+        prefix = (prefix << np.uint64(bits)) | bins.astype(np.uint64)
+    return np.where(prefix >> np.uint64(63), prefix ^ np.uint64(2**63), ~prefix).view(np.float64)
+
+
+def key_counts(rows: np.ndarray, prefix: np.ndarray, shift: int, bits: int) -> np.ndarray:
+    """Return the counts of the next key bits among the entries of a column whose key starts with a prefix.
+
+    `prefix` has one for each order statistic and column, (R, m); the counts are (R, m, 2^bits).
+    """
+    (R, m), size = prefix.shape, 1 << bits
+    out = np.zeros((R, m, size), np.int64)
+    for f in range(m):
+        number = (rows[:, f] + 0.0).view(np.uint64)  # −0 + 0 is 0
+        keys = np.where(number >> np.uint64(63), ~number, number | np.uint64(2**63))  # in the order of the numbers
+        for r in range(R):
+            mine = keys
+            if shift + bits < 64:
+                mine = keys[(keys >> np.uint64(shift + bits)) == prefix[r, f]]
+            bins = ((mine >> np.uint64(shift)) & np.uint64(size - 1)).astype(np.int64)
+            out[r, f] = np.bincount(bins, minlength=size)
+    return out
+
+
+def nonzero(rows: np.ndarray, row_map: RowMap) -> np.ndarray:
+    """Return which of the learner's rows are not zero."""
+    Y = row_map(rows)
+    return np.einsum("ij,ij->i", Y, Y) > 0
+
+
+def weighted(rows: np.ndarray, weights: np.ndarray, row_map: RowMap) -> np.ndarray:
+    """Return A Y for coefficients A of this block's rows."""
+    return weights @ row_map(rows)
+
+
+def coded(rows: np.ndarray, detector: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return how often each atom is used, the squares of its coefficients, the rows' residuals and slots of a code."""
+    n = detector.components_.shape[0]
+    counts, squares, residuals, s = np.zeros(n, np.int64), np.zeros(n), [np.empty(0)], 1
+    with threads(detector.n_jobs):
+        for _, _, codes in detector._chunks(rows):
+            part = code_sums(codes, n)
+            counts += part[0]
+            squares += part[1]
+            residuals.append(codes.sq_residual)
+            s = codes.indices.shape[1]
+    return counts, squares, np.concatenate(residuals), s
+
+
+def code_statistics(source: Source, detector: Any) -> CodeStatistics:
+    """Return the statistics of all rows' codes."""
+    counts, squares, residuals, slots = zip(*source.map(coded, detector), strict=True)
+    m = detector.components_.shape[1]
+    return statistics_of(sum(counts), sum(squares), np.concatenate(residuals), max(slots), m)
+
+
+def scores(rows: np.ndarray, detector: Any) -> np.ndarray:
+    """Return a detector's scores of one block."""
+    return detector._block_scores(rows) if rows.shape[0] else np.empty(0)

@@ -1,0 +1,87 @@
+"""Scores of the rows of Dask collections: lazy, chunk by chunk, and as long as the collection."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import dask
+import numpy as np
+
+from oddatom.estimators._validation import check_rows
+from oddatom.rows.dask.holder import as_rows
+
+# Attributes of a detector that scoring does without; most have an entry for every training row.
+_LEFT_OUT = frozenset(
+    {
+        "train_codes_", "train_decision_", "train_scores_", "dual_coef_", "dictionary_coefficients_", "fold_models_",
+        "fold_rows_", "conformal_", "history_", "feature_names_in_",
+    }
+)  # fmt: skip
+
+
+def for_workers(value: Any) -> Any:
+    """Return a detector as workers need it to score rows, on one thread; other values as they are."""
+    if not hasattr(value, "_block_scores"):
+        return value
+    twin = copy.copy(value)
+    parameters = value.get_params(deep=False)
+    for name in list(vars(twin)):
+        if name not in parameters and (name in _LEFT_OUT or not name.endswith("_")):
+            delattr(twin, name)
+    twin.n_jobs, twin.device = 1, "cpu"
+    return twin
+
+
+def lazy_scores(detector: Any, X: Any) -> Any:
+    """Return what `score_samples` gives for a Dask array (with its row chunks) or frame (with its index), not computed.
+
+    An error in a chunk, such as NaN, is raised when it is computed.
+    """
+    is_frame = hasattr(X, "columns")
+    _check_columns(detector, X, is_frame)
+    scorer = for_workers(detector)
+    if is_frame:
+        import pandas as pd
+
+        return X.map_partitions(score_frame, scorer, meta=pd.Series(dtype=np.float64))
+    sent = dask.delayed(scorer, pure=True, traverse=False)  # once, not in every task
+    return one_column_chunk(X).map_blocks(score_block, sent, drop_axis=1, dtype=np.float64, meta=np.empty(0))
+
+
+def one_column_chunk(X: Any) -> Any:
+    """Return a Dask array whose rows are whole in every chunk; chunks of rows stay."""
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+
+
+def score_block(rows: Any, detector: Any) -> np.ndarray:
+    """Return the scores of a chunk of rows."""
+    if not len(rows):
+        return np.empty(0)
+    return detector._block_scores(check_rows(detector, as_rows(rows), reset=False))
+
+
+def score_frame(frame: Any, detector: Any) -> Any:
+    """Return the scores of a part of a frame, with its index."""
+    import pandas as pd
+
+    return pd.Series(score_block(frame, detector), index=frame.index, dtype=np.float64)
+
+
+def _check_columns(detector: Any, X: Any, is_frame: bool) -> None:
+    """Refuse columns that are not those of the fit."""
+    if not is_frame and getattr(X, "ndim", None) != 2:
+        raise ValueError(f"Expected a Dask array of two dimensions, rows × features. Got {X.ndim} instead; reshape it.")
+    found = len(X.columns) if is_frame else X.shape[1]
+    if found != detector.n_features_in_:
+        raise ValueError(
+            f"X has {found} features, but {type(detector).__name__} is expecting {detector.n_features_in_} features as "
+            "input."
+        )
+    wanted = getattr(detector, "feature_names_in_", None)
+    if is_frame and wanted is not None and list(X.columns) != list(wanted):
+        odd = next(name for name, other in zip(X.columns, wanted, strict=True) if name != other)
+        raise ValueError(
+            f"The columns must be those of the fit, in their order; {odd!r} is not in its place. Pass "
+            f"{', '.join(map(repr, list(wanted)[:10]))}."
+        )

@@ -1,0 +1,1 @@
+"""Rows on a torch device: shards whose passes run there."""

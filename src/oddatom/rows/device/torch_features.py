@@ -1,0 +1,260 @@
+"""Scaling and kernel coordinates of rows on a torch device: those of `scaling` and `kernel_map`, in blocks of rows.
+
+The arithmetic is in float64; a result has the dtype of the rows unless another is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from oddatom.arrays.torch_rows import from_host, rows_per_block, spans, to_host
+from oddatom.kernels.coordinates import KernelMap
+from oddatom.kernels.functions import KERNELS, LARGEST, Kernel
+from oddatom.scaling.linear import Scaling
+
+_MAX = torch.finfo(torch.float64).max
+# ‖y − z‖² = ‖y‖² + ‖z‖² − 2 y·z is a matrix product, wrong by a rounding of its terms: gamma times that is nothing
+# while gamma ‖z‖² of the landmarks, around their mean, is below this. (Where only y is far the kernel is 0.)
+_NEAR = 1e3
+_BOUNDED = ("rbf", "laplacian", "sigmoid", "cosine")  # kernels whose values are at most 1
+
+
+def _blocks(X: torch.Tensor, bytes_per_row: int = 0) -> Iterator[tuple[int, int, torch.Tensor]]:
+    """Yield (lo, hi, X[lo:hi] as float64, a tensor of its own)."""
+    for lo, hi in spans(X.shape[0], rows_per_block(X.device, 32 * X.shape[1] + bytes_per_row)):
+        yield lo, hi, X[lo:hi].to(torch.float64, copy=True, memory_format=torch.contiguous_format)
+
+
+# Scaling
+
+
+class RowScaling:
+    """A `Scaling` on a device: y = ((x − center) / spread) / scale."""
+
+    def __init__(self, scaling: Scaling, device: torch.device) -> None:
+        self._columns: tuple[torch.Tensor, ...] = ()
+        if scaling.center is not None and scaling.spread is not None:
+            self._columns = from_host(scaling.center, device), from_host(scaling.spread, device)
+        self._scale = from_host(scaling.scale, device)  # a tensor: by a number, CUDA multiplies with its inverse
+
+    def apply_(self, Y: torch.Tensor) -> torch.Tensor:
+        """Scale float64 rows in place, by the operations of `Scaling.apply`, and return them."""
+        if self._columns:
+            Y.sub_(self._columns[0]).div_(self._columns[1])
+        return Y.div_(self._scale)
+
+    def huge_margin(self, X: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Return v·y of float64 rows so large that a term overflows: in units of the largest number in a row."""
+        size = X.abs().amax(dim=1, keepdim=True)
+        if self._columns:
+            center, spread = self._columns
+            size = torch.maximum(size, center.abs().max())
+            Y = (X / size).sub_(center / size).div_(spread)
+        else:
+            Y = X / size
+        return (Y @ v) / self._scale * size[:, 0]
+
+
+def scale_rows(scaling: Scaling, X: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Return rows X (N×m) scaled, y = ((x − center) / spread) / scale, a new tensor."""
+    out = torch.empty(X.shape, dtype=dtype or X.dtype, device=X.device)
+    on_device = RowScaling(scaling, X.device)
+    for lo, hi, block in _blocks(X):
+        out[lo:hi] = on_device.apply_(block)
+    return out
+
+
+def fit_row_scaling(X: torch.Tensor, kind: str | None) -> Scaling:
+    """Fit a scaling to X (N×m), as `fit_scaling` does: the scaled rows' Frobenius norm is one (zero if X is)."""
+    center, spread = (None, None) if kind is None else column_statistics(X, kind)
+    scale = _scaled_norm(X, Scaling(center, spread, 1.0))
+    if scale == 0.0:
+        return Scaling(center, spread, 1.0)
+    if not np.isfinite(scale):
+        raise ValueError("X is too large: its Frobenius norm overflows. Divide the data by a power of ten first.")
+    return Scaling(center, spread, scale)
+
+
+def frobenius_norm(X: torch.Tensor) -> float:
+    """Return √(Σ x²), in units of the largest |x|: neither squares nor their sum overflow or vanish."""
+    return _scaled_norm(X, Scaling(None, None, 1.0))
+
+
+def _scaled_norm(X: torch.Tensor, scaling: Scaling) -> float:
+    on_device = RowScaling(scaling, X.device)
+    top = torch.zeros((), dtype=torch.float64, device=X.device)
+    for _, _, block in _blocks(X):
+        top = torch.maximum(top, on_device.apply_(block).abs_().max())
+    total = torch.zeros((), dtype=torch.float64, device=X.device)
+    for _, _, block in _blocks(X):
+        total += on_device.apply_(block).div_(top).square_().sum()
+    size, square = (float(t) for t in to_host(top, total))
+    return size * float(np.sqrt(square)) if size != 0.0 else 0.0
+
+
+def column_statistics(X: torch.Tensor, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return center and spread of each column as `fit_scaling` takes them, "standard" or "robust".
+
+    A constant column has its value and 1, so that it comes out as zeros.
+    """
+    low, high = _extremes(X)
+    # In units of a power of two (exact) all entries are within ±2: neither sums nor squares overflow or vanish.
+    unit = np.ldexp(1.0, np.frexp(np.maximum(np.abs(low), np.abs(high)))[1] - 1)
+    per_unit, N = from_host(unit, X.device), X.shape[0]
+    total = torch.zeros((2, X.shape[1]), dtype=torch.float64, device=X.device)
+    for _, _, block in _blocks(X):
+        total[0] += block.div_(per_unit).sum(dim=0)
+    total[0] /= N
+    for _, _, block in _blocks(X):
+        total[1] += block.div_(per_unit).sub_(total[0]).square_().sum(dim=0)
+    center, spread = to_host(total[0], (total[1] / N).sqrt_())
+    if kind == "robust":
+        first, center, third = _quantiles(X, per_unit, (0.25, 0.5, 0.75))
+        # An interquartile range of 0 says nothing about the column's spread: keep its deviation then.
+        spread = np.where(third > first, third - first, spread)
+    spread = np.maximum(spread, 10 * np.finfo(np.float64).eps)  # what is below is rounding: do not blow it up
+    constant = low == high
+    return np.where(constant, low, center * unit), np.where(constant, 1.0, spread * unit)
+
+
+def _extremes(X: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest entry of each column."""
+    pairs = [torch.stack(torch.aminmax(block, dim=0)) for _, _, block in _blocks(X)]
+    both = torch.stack(pairs)
+    low, high = to_host(both[:, 0].amin(dim=0), both[:, 1].amax(dim=0))
+    return low, high
+
+
+def _quantiles(X: torch.Tensor, unit: torch.Tensor, shares: tuple[float, ...]) -> np.ndarray:
+    """Quantiles of each column over its unit, interpolated as NumPy does, (len(shares), m)."""
+    place = np.array(shares) * (X.shape[0] - 1)
+    below = np.floor(place).astype(np.int64)
+    wanted = np.stack([below, np.minimum(below + 1, X.shape[0] - 1)])
+    where = torch.tensor(wanted.ravel(), device=X.device)
+    columns = [torch.sort(X[:, f]).values.index_select(0, where).to(torch.float64) for f in range(X.shape[1])]
+    (found,) = to_host(torch.stack(columns, dim=1) / unit)
+    low, high = found.reshape(2, len(shares), -1)
+    part = (place - below)[:, None]
+    return np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1.0 - part))
+
+
+# Kernels
+
+
+class RowKernelMap:
+    """A `KernelMap` on a device: φ(y) = k(y, landmarks) T."""
+
+    def __init__(self, kernel_map: KernelMap, device: torch.device) -> None:
+        self.kernel = kernel_map.kernel
+        if self.kernel is not None and callable(self.kernel.function):
+            name = getattr(self.kernel.function, "__name__", repr(self.kernel.function))
+            raise ValueError(
+                f"A kernel that is a function of NumPy arrays cannot run on a device. Got {name} instead of a name; "
+                f"pass one of {', '.join(map(repr, KERNELS))}, or device='cpu'."
+            )
+        self._indices = torch.tensor(kernel_map.indices, dtype=torch.int64, device=device)
+        self._T = from_host(kernel_map.T, device)
+        if self.kernel is not None:
+            self._landmarks = from_host(kernel_map.landmarks, device)
+            if self.kernel.function == "cosine":
+                self._landmarks = _unit_rows(self._landmarks)
+            elif self.kernel.function == "rbf":
+                self._center = self._landmarks.mean(dim=0)
+                self._landmarks -= self._center
+                self._squares = self._landmarks.square().sum(dim=1)
+                self._by_products = self.kernel.gamma * float(self._squares.max()) <= _NEAR
+
+    @property
+    def width(self) -> int:
+        """Coordinates of a row."""
+        return self._T.shape[1]
+
+    @property
+    def bytes_per_row(self) -> int:
+        """Room that a row takes while its coordinates are made."""
+        return 24 * self._indices.numel() + 8 * self.width
+
+    def entries(self, Y: torch.Tensor) -> torch.Tensor:
+        """Return k(y, landmarks) of float64 rows; precomputed: the landmarks' columns of K(Y, training rows)."""
+        if self.kernel is None:
+            return _shorten(Y.index_select(1, self._indices))
+        K = self._values(Y)
+        return K if self.kernel.function in _BOUNDED else _shorten(K)
+
+    def _values(self, Y: torch.Tensor) -> torch.Tensor:
+        kernel, Z = self.kernel, self._landmarks
+        assert kernel is not None
+        if kernel.function == "rbf":
+            Y = Y - self._center
+            if self._by_products:
+                distance = torch.addmm(self._squares, Y, Z.T, alpha=-2.0).add_(Y.square().sum(dim=1, keepdim=True))
+                distance.clamp_(min=0.0)
+            else:
+                distance = torch.cdist(Y, Z, compute_mode="donot_use_mm_for_euclid_dist").square_()
+            return distance.mul_(-kernel.gamma).exp_()
+        if kernel.function == "laplacian":
+            return torch.cdist(Y, Z, p=1.0).mul_(-kernel.gamma).exp_()
+        if kernel.function == "cosine":
+            return _unit_rows(Y) @ Z.T
+        return _of_products(kernel, Y @ Z.T)
+
+    def coordinates(self, Y: torch.Tensor) -> torch.Tensor:
+        """Return Φ of float64 rows."""
+        return self.entries(Y) @ self._T
+
+    def margin(self, Y: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Return Φ v of float64 rows, without Φ."""
+        return self.entries(Y) @ (self._T @ v)
+
+    def outside(self, Y: torch.Tensor, Phi: torch.Tensor) -> torch.Tensor:
+        """Return k(y, y) − ‖Φ‖², what φ(y) has outside the landmarks' span; 0 for precomputed, which do not tell."""
+        if self.kernel is None:
+            return Y.new_zeros(Y.shape[0])
+        if self.kernel.function in ("rbf", "laplacian"):
+            own = Y.new_ones(Y.shape[0])
+        elif self.kernel.function == "cosine":
+            own = _unit_rows(Y).square_().sum(dim=1)
+        else:
+            own = _of_products(self.kernel, Y.square().sum(dim=1))
+        return (own - Phi.square().sum(dim=1)).clamp_(min=0.0)
+
+    def within_reach(self, Y: torch.Tensor) -> torch.Tensor:
+        """Return float64 rows as the kernel takes them: those that are too large for it shorter."""
+        return Y if self.kernel is None else _shorten(Y, self.kernel.reach(Y.shape[1]))
+
+
+def apply_kernel_map(kernel_map: KernelMap, Y: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Return the coordinates Φ of rows Y, N×r; for a precomputed kernel Y is K(Y, training rows)."""
+    on_device = RowKernelMap(kernel_map, Y.device)
+    out = torch.empty((Y.shape[0], on_device.width), dtype=dtype or Y.dtype, device=Y.device)
+    for lo, hi, block in _blocks(Y, on_device.bytes_per_row):
+        out[lo:hi] = on_device.coordinates(block)
+    return out
+
+
+def _of_products(kernel: Kernel, t: torch.Tensor) -> torch.Tensor:
+    """The kernel's values from products y·z."""
+    if kernel.function == "linear":
+        return t
+    base = t.mul_(kernel.gamma).add_(kernel.coef0)
+    if kernel.function == "sigmoid":
+        return base.tanh_()
+    values = base.pow(kernel.degree)
+    return values if kernel.degree == int(kernel.degree) else torch.where(base < 0.0, 0.0, values)
+
+
+def _unit_rows(Y: torch.Tensor) -> torch.Tensor:
+    size = Y.abs().amax(dim=1, keepdim=True)
+    Y = Y / torch.where(size > 0.0, size, 1.0)  # so that squares neither overflow nor vanish
+    norms = Y.square().sum(dim=1, keepdim=True).sqrt_()
+    return Y / torch.where(norms > 0.0, norms, 1.0)
+
+
+def _shorten(K: torch.Tensor, largest: float = LARGEST) -> torch.Tensor:
+    """Return K with rows of larger entries divided so that their largest is that."""
+    K = K.clamp(-_MAX, _MAX)
+    size = K.abs().amax(dim=1, keepdim=True)
+    return torch.where(size > largest, K / size * largest, K)

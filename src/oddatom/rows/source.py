@@ -1,0 +1,81 @@
+"""What a fit needs to know of rows that are not one array here: blocks in a fixed order, and shards made of them.
+
+A new place for rows (files, a cluster, a device) is one subclass with `map` and `group`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from oddatom.passes.group import ShardGroup
+from oddatom.rows import blocks as passes
+from oddatom.rows.row_map import RowMap
+from oddatom.scaling.linear import Scaling
+from oddatom.scores import CodeStatistics
+
+
+class Source(ABC):
+    """N raw rows of m features, in blocks whose order and sizes are fixed; no row is ever left out.
+
+    Attributes
+    ----------
+    sizes : list of int
+        Rows of every block, zeros included.
+    n_features : int
+    feature_names : list of str or None
+        Of a frame's columns.
+    """
+
+    sizes: list[int]
+    n_features: int
+    feature_names: list[str] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, m)."""
+        return sum(self.sizes), self.n_features
+
+    @abstractmethod
+    def map(self, function: Callable[..., Any], *args: Any, pieces: Sequence[Any] | None = None) -> list[Any]:
+        """Return `function(rows, *args)` of every block, in order; with `pieces` `function(rows, piece, *args)`.
+
+        `rows` is a float64 array (block size × m), C-ordered, not to be written to. The function and what it is given
+        can be pickled; the source may call it elsewhere, or for several blocks at once.
+        """
+
+    @abstractmethod
+    def group(self, row_map: RowMap, shard: str) -> ShardGroup[Any]:
+        """Return shards of the rows that `row_map` makes: "sparse" as `LocalShard`, "pairs" as `PairShard`.
+
+        The group has `close()`, which frees what it holds.
+        """
+
+    def take(self, indices: np.ndarray) -> np.ndarray:
+        """Return raw rows by their numbers, in the order asked for."""
+        indices = np.asarray(indices, dtype=np.int64)
+        ends = np.cumsum(self.sizes)
+        block = np.searchsorted(ends, indices, side="right")
+        pieces = [indices[block == b] - (ends[b] - size) for b, size in enumerate(self.sizes)]
+        found = np.concatenate([np.empty((0, self.n_features)), *self.map(passes.take, pieces=pieces)])
+        out = np.empty((indices.size, self.n_features))
+        out[np.argsort(block, kind="stable")] = found
+        return out
+
+    def fit_scaling(self, kind: str | None) -> Scaling:
+        """Return the scaling of `oddatom.scaling.linear.fit_scaling`; refuse NaN and infinity by column."""
+        return passes.fit_scaling(self, kind)
+
+    def code_statistics(self, detector: Any) -> CodeStatistics:
+        """Return how the rows use the atoms of a detector that is fitted but for its scores."""
+        return passes.code_statistics(self, detector)
+
+    def sorted_scores(self, detector: Any) -> np.ndarray:
+        """Return the scores of all rows, sorted, of a detector that is fitted but for its threshold."""
+        return np.sort(np.concatenate(self.map(passes.scores, detector)))
+
+    def close(self) -> None:  # noqa: B027  most hold nothing
+        """Free what the source holds."""

@@ -1,0 +1,1 @@
+"""Scaling of columns, fitted once and applied to new rows unchanged."""
