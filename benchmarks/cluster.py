@@ -12,6 +12,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from oddatom import DLOCSVM
+from oddatom.passes import MarginPasses, SweepPasses
 from oddatom.rows.dask.cluster_source import ClusterSource
 from oddatom.rows.row_map import RowMap
 from oddatom.scaling.linear import Scaling
@@ -48,11 +49,11 @@ def latency(client, X, n=200):
     """Return the seconds of a round that does nothing but ask how many rows there are."""
     source = ClusterSource(da.from_array(X[:1000], chunks=(500, M)), client=client)
     group = source.group(RowMap(Scaling(None, None, 1.0)), "sparse")
-    group.map("encode", np.eye(M), 2)
-    group.map("svm_open", np.ones(M, bool))
+    group.map(SweepPasses.encode, np.eye(M), 2)
+    group.map(SweepPasses.svm_open, np.ones(M, bool))
     started = time.perf_counter()
     for _ in range(n):
-        group.map_reduce("svm_summary")
+        group.sum(MarginPasses.svm_summary)
     taken = (time.perf_counter() - started) / n
     group.close()
     source.close()

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from oddatom.boundary.interior_point import Block, interior_point
+from oddatom.arrays.block import Block
+from oddatom.boundary.interior_point import interior_point
 
 
 def csr_block(X, rng):

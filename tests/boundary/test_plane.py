@@ -11,16 +11,16 @@ import scipy.sparse
 from liblinear.liblinearutil import train
 from sklearn.svm import OneClassSVM
 
+from oddatom.arrays.block import Block
 from oddatom.arrays.threads import threads
 from oddatom.boundary import newton as smooth_newton_module
 from oddatom.boundary import plane as one_class
-from oddatom.boundary.interior_point import Block
 from oddatom.boundary.libsvm import fit_libsvm
 from oddatom.boundary.newton import smooth_newton
 from oddatom.boundary.plane import GAP_TOL, SMALL, fit_one_class, quantile_offset
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import MarginPasses, ShardGroup
+from oddatom.passes.protocol import DISTANCE, MARGIN
 from oddatom.rows.array import OneClassShard
-from oddatom.rows.array.plane_shard import DISTANCE, MARGIN
 from reference import one_class_objective, smoothed_one_class
 
 
@@ -300,7 +300,7 @@ def test_bad_smoothed_plane_costs_rounds_not_exactness(kind, n_bad, monkeypatch)
         calls.append(1)
         if len(calls) > n_bad:
             return true_newton(group, w, *args)
-        group.map("svm_margins", -w)
+        group.map(MarginPasses.svm_margins, -w)
         return -w, 0
 
     def interior(block, *args):
@@ -383,9 +383,9 @@ def test_smooth_newton_minimises_the_smoothed_objective(kind):
     X = dense(X)
     scale = np.sqrt(mean_square(X))
     Z = X / scale
-    group.map("svm_scale", scale)
+    group.map(MarginPasses.svm_scale, scale)
     start = Z.mean(axis=0)
-    group.map("svm_margins", start)
+    group.map(MarginPasses.svm_margins, start)
     rho = np.quantile(Z @ start, 0.3)
     eps = 0.05 * np.std(Z @ start)
     w, taken = smooth_newton(group, start, rho, C, [10 * eps, 3 * eps, eps])
@@ -415,7 +415,7 @@ def test_smooth_newton_knows_the_value_it_has_to_lower(max_steps, monkeypatch):
     X /= np.sqrt(mean_square(X))
     group = shards_of(X)
     start = X.mean(axis=0)
-    group.map("svm_margins", start)
+    group.map(MarginPasses.svm_margins, start)
     eps = 0.1 * np.std(X @ start)
     true_search = smooth_newton_module._line_search
 

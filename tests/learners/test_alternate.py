@@ -12,7 +12,7 @@ from oddatom.atoms.theorem1 import AtomSolution
 from oddatom.learners import dl
 from oddatom.learners.alternate import Observer, learn
 from oddatom.learners.dl import DL
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import ShardGroup, SweepPasses
 from oddatom.penalties import L21, PENALTIES, make_penalty
 from oddatom.rows.array import LocalShard
 from reference import dictionary_objective, dl_ocsvm, omp, one_class_objective
@@ -67,7 +67,7 @@ def run(Y, D, options, observer=None):
 
 
 def codes(group):
-    return group.map("codes")[0].toarray()
+    return group.map(SweepPasses.codes)[0].toarray()
 
 
 def worst_rise(history):

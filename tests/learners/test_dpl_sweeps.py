@@ -10,7 +10,7 @@ from oddatom.learners import dpl
 from oddatom.learners.alternate import Observer, fit_last_svm, learn
 from oddatom.learners.dpl import DPL
 from oddatom.pairs.theorem2 import KKT_TOL
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import PlanePasses, ShardGroup, SweepPasses
 from oddatom.penalties import PENALTIES, make_penalty
 from oddatom.rows.array.pair_shard import PairShard
 from reference import dpl_ocsvm, omp, one_class_objective, one_class_svm, pair_objective, range_basis, row_penalty
@@ -79,7 +79,7 @@ def run(Y, D, options, observer=None):
 
 
 def codes(group):
-    return group.map("codes")[0].toarray()
+    return group.map(SweepPasses.codes)[0].toarray()
 
 
 def worst_rise(history):
@@ -319,7 +319,7 @@ def test_last_svm_sees_the_rows_as_new_rows_will_be_coded():
     assert 0 < on.sum() < len(D)
     svm, nu = fit_last_svm(group, model, options)
     X = Y @ model.P[on].T
-    assert_allclose(group.map("svm_all_rows")[0].toarray(), X, atol=1e-12 * np.abs(X).max())
+    assert_allclose(group.map(PlanePasses.svm_all_rows)[0].toarray(), X, atol=1e-12 * np.abs(X).max())
     assert nu == 0.2
     assert_allclose(svm.w, one_class_svm(X, 0.2)[0], atol=1e-6 * np.abs(svm.w).max())
 
@@ -327,7 +327,7 @@ def test_last_svm_sees_the_rows_as_new_rows_will_be_coded():
     indices, values = omp(Y, model.D[on], 2)
     X = np.zeros((len(Y), on.sum()))
     X[np.arange(len(Y))[:, None], indices] = values
-    assert_allclose(group.map("svm_all_rows")[0].toarray(), X, atol=1e-10 * np.abs(X).max())
+    assert_allclose(group.map(PlanePasses.svm_all_rows)[0].toarray(), X, atol=1e-10 * np.abs(X).max())
     assert_allclose(svm.w, one_class_svm(X, 0.2)[0], atol=1e-6 * np.abs(svm.w).max())
 
 

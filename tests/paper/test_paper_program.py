@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from program_reference import published_dl, published_dpl, published_kdl
 
-from oddatom.learners.initial import initial_dictionary
+from oddatom.learners.initial import random_atoms
 from oddatom.paper.program import PublishedDL, PublishedDPL
 from oddatom.paper.program_kernel import PublishedKDL
 
@@ -26,7 +26,7 @@ def dense(fitted):
 
 def first(X, seed):
     Y = X / np.linalg.norm(X)
-    return Y.T.copy(), initial_dictionary("random", Y, 2 * X.shape[1], np.random.RandomState(seed)).T.copy()
+    return Y.T.copy(), random_atoms(2 * X.shape[1], Y.shape[1], np.random.RandomState(seed)).T.copy()
 
 
 @pytest.mark.parametrize("beta", [0.01, 0.1])

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from oddatom.boundary.interior_point import Block
+from oddatom.arrays.block import Block
 from oddatom.history import ROUND_COLUMNS
 from oddatom.learners.alternate import learn
 from oddatom.learners.dl import DL
+from oddatom.passes.declared import PASSES, PHASES, shard_pass
 from oddatom.passes.group import ShardGroup
-from oddatom.passes.meter import PHASES, Meter, n_bytes, phase_of
+from oddatom.passes.meter import Meter, n_bytes
 from oddatom.penalties import L21
 from oddatom.rows.array import LocalShard, PairShard
 
@@ -35,25 +36,27 @@ def test_phases():
     for phase, methods in wanted.items():
         for method in methods:
             assert hasattr(PairShard, method)
-            assert phase_of(method) == phase
+            assert PASSES[method].phase == phase
     assert tuple(wanted) == PHASES
 
 
 class Answers:
-    def svm_ask(self, w, k):
+    @shard_pass("svm")
+    def answers_ask(self, w, k):
         return np.zeros(3), 1.0
 
-    def svm_keep(self, piece, k):
+    @shard_pass("svm", writes="codes")
+    def answers_keep(self, piece, k):
         return None
 
 
 def test_a_round_is_counted_once():
     group = ShardGroup([Answers(), Answers()])
-    group.map_reduce("svm_ask", np.zeros(5), 2)
+    group.sum(Answers.answers_ask, np.zeros(5), 2)
     assert (group.meter.rounds, group.meter.sent, group.meter.received) == (1, 2 * 48, 2 * 32)
-    group.scatter("svm_keep", [np.zeros(1), np.zeros(2)], 3)
+    group.scatter(Answers.answers_keep, [np.zeros(1), np.zeros(2)], 3)
     assert (group.meter.rounds, group.meter.sent, group.meter.received) == (2, 96 + 24 + 16, 64)
-    group.map("svm_ask", np.zeros(5), 2)
+    group.map(Answers.answers_ask, np.zeros(5), 2)
     assert group.meter.rounds == 3
     assert group.meter.seconds["svm"] > 0
     assert group.meter.seconds["atoms"] == group.meter.seconds["coding"] == group.meter.seconds["other"] == 0
@@ -61,10 +64,10 @@ def test_a_round_is_counted_once():
 
 def test_what_has_come_since():
     meter = Meter()
-    meter.add("encode", 10, 20, 1.0)
+    meter.add("coding", 10, 20, 1.0)
     before = meter.copy()
-    meter.add("moments", 1_000_000, 500_000, 2.0)
-    meter.add("svm_open", 0, 0, 0.25)
+    meter.add("atoms", 1_000_000, 500_000, 2.0)
+    meter.add("svm", 0, 0, 0.25)
     found = meter.since(before)
     assert tuple(found) == ROUND_COLUMNS
     assert found == pytest.approx(

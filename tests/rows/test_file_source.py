@@ -9,6 +9,7 @@ from oddatom.arrays.memory import usable_memory
 from oddatom.learners.alternate import learn
 from oddatom.learners.dpl import DPL
 from oddatom.learners.initial import unit_rows
+from oddatom.passes import SweepPasses
 from oddatom.penalties import L21
 from oddatom.rows.files import file_source as files
 from oddatom.rows.files.file_source import FileSource, too_large
@@ -214,7 +215,7 @@ def test_shards_in_files_are_those_in_memory(kind, X, tmp_path):
         learner = DPL(s=2, penalty=L21(0.001), nu=0.2, max_iter=1)
         np.testing.assert_array_equal(learn(stored, D, learner).P, learn(here, D, learner).P)
     else:
-        for one, two in zip(stored.map_reduce("encode", D, 2), here.map_reduce("encode", D, 2), strict=True):
+        for one, two in zip(stored.sum(SweepPasses.encode, D, 2), here.sum(SweepPasses.encode, D, 2), strict=True):
             np.testing.assert_array_equal(one, two)
     shard = stored.shards[0]
     stored.close()

@@ -15,7 +15,7 @@ from oddatom.coding import analysis
 from oddatom.coding.analysis import analysis_codes
 from oddatom.learners.alternate import fit_last_svm, learn
 from oddatom.learners.dpl import DPL, PAIR_SOLVERS, REPRESENTATIONS
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import ShardGroup, SweepPasses
 from oddatom.penalties import L20, L21
 from oddatom.rows.array import pair_shard as module
 from oddatom.rows.array.pair_shard import PairShard
@@ -238,7 +238,7 @@ def fit(pieces, D, options):
     group = ShardGroup([PairShard(np.ascontiguousarray(piece)) for piece in pieces])
     model = learn(group, D, options)
     a = np.concatenate([shard.multipliers for shard in group.shards])
-    codes = scipy.sparse.vstack(group.map("codes")).toarray()
+    codes = scipy.sparse.vstack(group.map(SweepPasses.codes)).toarray()
     last = [fit_last_svm(group, model, replace(options, representation=name)) for name in REPRESENTATIONS]
     return model, a, codes, last
 

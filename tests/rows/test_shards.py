@@ -7,12 +7,13 @@ import pytest
 import scipy.sparse
 
 from oddatom.arrays.blas import DSYRK
+from oddatom.arrays.block import Block
 from oddatom.arrays.threads import threads
-from oddatom.boundary.interior_point import Block
 from oddatom.boundary.plane import fit_one_class
 from oddatom.learners.alternate import learn
 from oddatom.learners.dl import DL
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import ShardGroup, SweepPasses
+from oddatom.passes.declared import shard_pass
 from oddatom.penalties import L20, L21
 from oddatom.rows.array import LocalShard, OneClassShard
 from oddatom.rows.array import _plane_kernels as one_class_kernels
@@ -251,7 +252,7 @@ def test_learning_does_not_see_the_shards(name, penalty):
         group = ShardGroup([LocalShard(np.ascontiguousarray(piece)) for piece in pieces])
         model = learn(group, D, settings)
         a = np.concatenate([shard.multipliers for shard in group.shards])
-        codes = scipy.sparse.vstack(group.map("codes")).toarray()
+        codes = scipy.sparse.vstack(group.map(SweepPasses.codes)).toarray()
         results.append((model, a, codes))
     (one, a_one, codes_one), (two, a_two, codes_two) = results
     assert 0 < one.active.sum() < n  # the penalty has trimmed some atoms
@@ -290,28 +291,38 @@ def test_one_class_does_not_see_the_shards(name, sparse):
 
 
 class Recorder:
+    """Passes of its own."""
+
     def __init__(self, value):
         self.value = value
         self.got = None
 
-    def ask(self, factor):
+    @shard_pass("other")
+    def recorder_ask(self, factor):
         return (factor * self.value, np.full(2, self.value))
 
-    def keep(self, piece, factor):
+    @shard_pass("other", writes="codes")
+    def recorder_keep(self, piece, factor):
         self.got = factor * piece
 
 
 def test_group_adds_up_in_the_order_of_the_shards():
     values = [1e16, 1.0, -1e16, 3.0]
     group = ShardGroup([Recorder(v) for v in values])
-    assert [answer[0] for answer in group.map("ask", 2.0)] == [2.0 * v for v in values]
-    total, array = group.map_reduce("ask", 1.0)
+    assert [answer[0] for answer in group.map(Recorder.recorder_ask, 2.0)] == [2.0 * v for v in values]
+    total, array = group.sum(Recorder.recorder_ask, 1.0)
     assert total == ((values[0] + values[1]) + values[2]) + values[3]
     np.testing.assert_array_equal(array, total)
-    group.scatter("keep", [10.0, 20.0, 30.0, 40.0], 2.0)
+    group.scatter(Recorder.recorder_keep, [10.0, 20.0, 30.0, 40.0], 2.0)
     assert [shard.got for shard in group.shards] == [20.0, 40.0, 60.0, 80.0]
     with pytest.raises(ValueError, match="shorter"):
-        group.scatter("keep", [1.0], 2.0)
+        group.scatter(Recorder.recorder_keep, [1.0], 2.0)
+
+
+def test_a_method_that_is_not_declared_is_no_pass():
+    group = ShardGroup([Recorder(1.0)])
+    with pytest.raises(ValueError, match=r"Recorder\.__init__ is not a declared pass; declare it with shard_pass"):
+        group.map(Recorder.__init__, 2.0)
 
 
 def test_group_needs_a_shard():

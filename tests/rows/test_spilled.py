@@ -17,7 +17,8 @@ import pytest
 from oddatom.learners.alternate import fit_last_svm, learn
 from oddatom.learners.dl import DL
 from oddatom.learners.dpl import DPL
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import MarginPasses, ShardGroup, SweepPasses
+from oddatom.passes.declared import shard_pass
 from oddatom.penalties import L21
 from oddatom.rows.array import LocalShard, PairShard
 from oddatom.rows.files.spilled import SpilledGroup, SpilledShard, Stored
@@ -72,11 +73,11 @@ def test_learns_what_shards_in_memory_learn(name, tmp_path):
     group = spilled(kind, cut(Y), tmp_path)
     for shards in (group, ShardGroup([kind(piece) for piece in cut(Y)]), ShardGroup([kind(Y)])):
         model = learn(shards, D, learner)
-        codes = np.concatenate([part.toarray() for part in shards.map("codes")])
+        codes = np.concatenate([part.toarray() for part in shards.map(SweepPasses.codes)])
         svm, nu = fit_last_svm(shards, model, learner)
         assert model.active.sum() > 3
         assert not svm.degenerate
-        a = np.concatenate(shards.map("svm_multipliers"))
+        a = np.concatenate(shards.map(MarginPasses.svm_dual_coef, 1.0))
         found.append((model.D, model.P, model.svm.w, codes, svm.w, svm.rho, nu, a, model.history["total"]))
     for in_files, in_memory in zip(found[0], found[1], strict=True):  # the same blocks: the same operations
         np.testing.assert_array_equal(in_files, in_memory)
@@ -163,7 +164,8 @@ def test_views_go_on_sharing_memory(tmp_path):
 class Watched(LocalShard):
     """A shard that says which scratch files are mapped while it answers."""
 
-    def mapped(self):
+    @shard_pass("other")
+    def watched_maps(self):
         return tuple(sorted(mapped_files()))
 
     def odd(self):
@@ -183,9 +185,9 @@ def mapped_files():
 def test_only_the_shard_that_answers_is_mapped(tmp_path):
     Y, D = data()
     group = spilled(Watched, cut(Y, (1000, 1000)), tmp_path, keep=2**12)
-    group.map("encode", D, 3)
+    group.map(SweepPasses.encode, D, 3)
     folders = [{path.name} for path in (shard._files for shard in group.shards)]
-    assert [set(found) for found in group.map("mapped")] == folders
+    assert [set(found) for found in group.map(Watched.watched_maps)] == folders
     assert mapped_files() == set()
     for shard in group.shards:
         state = vars(shard._shard)

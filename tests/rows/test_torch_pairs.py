@@ -14,10 +14,10 @@ from oddatom.boundary.plane import _kth, fit_one_class
 from oddatom.learners.alternate import fit_last_svm, learn
 from oddatom.learners.dpl import DPL, REPRESENTATIONS
 from oddatom.learners.trimming import trim_pairs
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import ShardGroup, SweepPasses
+from oddatom.passes.protocol import DISTANCE, MARGIN
 from oddatom.penalties import L20, L21
 from oddatom.rows.array import PairShard
-from oddatom.rows.array.plane_shard import DISTANCE, MARGIN
 
 torch = pytest.importorskip("torch")
 
@@ -286,7 +286,7 @@ def fit(shards, D, learner):
     group = ShardGroup(shards)
     model = learn(group, D, learner)
     a = np.concatenate([shard.multipliers for shard in shards])
-    codes = scipy.sparse.vstack(group.map("codes")).toarray()
+    codes = scipy.sparse.vstack(group.map(SweepPasses.codes)).toarray()
     last, margins = [], []
     for name in REPRESENTATIONS:
         last.append(fit_last_svm(group, model, replace(learner, representation=name)))

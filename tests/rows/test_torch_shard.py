@@ -16,10 +16,10 @@ from oddatom.estimators import DLOCSVM
 from oddatom.learners.alternate import fit_last_svm, lagrangian, learn
 from oddatom.learners.dl import DL
 from oddatom.learners.trimming import trim_batch
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import ShardGroup, SweepPasses
+from oddatom.passes.protocol import DISTANCE, MARGIN
 from oddatom.penalties import L20, L21
 from oddatom.rows.array import LocalShard
-from oddatom.rows.array.plane_shard import DISTANCE, MARGIN
 from reference import omp
 
 torch = pytest.importorskip("torch")
@@ -355,7 +355,7 @@ def fit(shards, D, learner):
     """The model, codes and multipliers as the last sweep left them, then the last SVM and its margins."""
     group = ShardGroup(shards)
     model = learn(group, D, learner)
-    codes = scipy.sparse.vstack(group.map("codes")).toarray()
+    codes = scipy.sparse.vstack(group.map(SweepPasses.codes)).toarray()
     a = np.concatenate([shard.multipliers for shard in shards])
     svm, _ = fit_last_svm(group, model, learner)
     return model, codes, a, svm, np.concatenate([shard.margins for shard in shards])

@@ -15,7 +15,7 @@ from distributed.utils import get_mp_context
 from oddatom.learners.alternate import fit_last_svm, learn
 from oddatom.learners.dl import DL
 from oddatom.learners.dpl import DPL
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import MarginPasses, ShardGroup, SweepPasses
 from oddatom.penalties import L21
 from oddatom.rows.array import LocalShard, PairShard
 from oddatom.rows.dask import ClusterGroup
@@ -72,8 +72,8 @@ def loaders(Y, sizes):
 def fit(group, D, learner):
     """Everything that a fit leaves behind: the model, multipliers, codes, the last SVM."""
     model = learn(group, D, learner)
-    a = np.concatenate(group.map("svm_multipliers"))
-    codes = scipy.sparse.vstack(group.map("codes")).toarray()
+    a = np.concatenate(group.map(MarginPasses.svm_dual_coef, 1.0))
+    codes = scipy.sparse.vstack(group.map(SweepPasses.codes)).toarray()
     svm, nu = fit_last_svm(group, model, learner)
     return model, a, codes, svm, nu
 

@@ -32,6 +32,7 @@ from distributed.core import Status
 
 from oddatom.exceptions import WorkerLostError
 from oddatom.learners.alternate import learn
+from oddatom.passes import SweepPasses
 from oddatom.rows import blocks as passes
 from oddatom.rows.dask import ClusterGroup, ClusterSource
 from oddatom.scaling.linear import Scaling
@@ -161,7 +162,7 @@ def test_a_worker_that_computes_for_long_is_not_lost(client):
     try:
         timer.start()
         started = monotonic()
-        assert group.map_reduce("sq_error") == (2.0,)
+        assert group.sum(SweepPasses.sq_error) == (2.0,)
         assert monotonic() - started > 2.0
         assert group._placing._where == before
     finally:

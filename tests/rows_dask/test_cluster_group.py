@@ -25,11 +25,12 @@ from clusters import (
 )  # fmt: skip
 
 from oddatom.exceptions import WorkerLostError
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import MarginPasses, PlanePasses, ShardGroup, SweepPasses
+from oddatom.passes.declared import PASSES
 from oddatom.rows.array import LocalShard, PairShard
 from oddatom.rows.dask import ClusterGroup, holder
 from oddatom.rows.dask.holder import make_shard
-from oddatom.rows.dask.messages import COUNTS, SYMMETRIC, pack, unpack
+from oddatom.rows.dask.messages import pack, unpack
 from oddatom.rows.dask.units import cut, listed
 from oddatom.scaling.linear import Scaling
 
@@ -92,16 +93,16 @@ def test_partitions_may_be_futures_functions_and_frames(client, one):
     first, second, third = cut_rows(Y, SIZES["even"])
     partitions = [client.submit(pd.DataFrame, first), lambda: second, dask.delayed(third)]
     group = ClusterGroup(client, partitions, SIZES["even"])
-    counts, _ = group.map_reduce("encode", D, 3)
+    counts, _ = group.sum(SweepPasses.encode, D, 3)
     assert_array_equal(counts, one[0].counts)
 
 
 def test_what_is_counted(client):
     cluster, local = ClusterGroup(client, loaders(Y, [300, 300]), [300, 300]), ShardGroup([LocalShard(Y)])
     for group in (cluster, local):
-        group.map_reduce("encode", D, 3)
-        group.map("start_sweeps", D)
-        group.map_reduce("moments", 1, D[1], 0.0)
+        group.sum(SweepPasses.encode, D, 3)
+        group.map(SweepPasses.start_sweeps, D)
+        group.sum(SweepPasses.moments, 1, D[1], 0.0)
     assert cluster.meter.rounds == local.meter.rounds == 3
     # Both workers get the dictionary twice, and an atom; they answer with counts, and moments as triangles.
     asked = 2 * (2 * D.nbytes + D[1].nbytes)
@@ -130,13 +131,13 @@ def test_history_of_a_fit(client):
 def test_errors_of_a_shard_are_raised_as_they_are(client):
     group = ClusterGroup(client, loaders(Y, [600]), [600])
     with pytest.raises(KeyError, match="nothing"):
-        group.map("encode", D, 3, "nothing")
-    group.map("encode", D, 3)  # and the group goes on
-    group.map("svm_open", np.ones(len(D), bool))
+        group.map(SweepPasses.encode, D, 3, "nothing")
+    group.map(SweepPasses.encode, D, 3)  # and the group goes on
+    group.map(SweepPasses.svm_open, np.ones(len(D), bool))
     with pytest.raises(ValueError, match="one entry per column, 16"):
-        group.map("svm_margins", np.ones(3))
+        group.map(MarginPasses.svm_margins, np.ones(3))
     with pytest.raises(ValueError, match=r"one piece per shard, 1\. Got 2"):
-        group.scatter("svm_set_all", [1, 2])
+        group.scatter(PlanePasses.svm_set_all, [1, 2])
 
 
 def test_no_rows_at_all(client):
@@ -188,13 +189,14 @@ def test_packing():
             if method == "svm_smooth":
                 part, back = np.tril(part), np.tril(back)
             assert_array_equal(back, part)
-            if (method, k) in SYMMETRIC:
+            if k in PASSES[method].symmetric:
                 n = len(part)
                 assert there.size == n * (n + 1) // 2
-            if (method, k) in COUNTS:
+            if k in PASSES[method].counts:
                 assert there.itemsize <= 2
                 assert np.asarray(back).dtype == np.asarray(part).dtype
-    assert {method for method, _ in SYMMETRIC | COUNTS} <= {method for method, *_ in calls}
+    packed = {name for name, declared in PASSES.items() if declared.symmetric or declared.counts}
+    assert packed <= {method for method, *_ in calls}
 
 
 def test_numbers_of_partitions():

@@ -9,17 +9,20 @@ pytest.importorskip("distributed")
 
 from clusters import DICTIONARY, LOCAL, PAIRS, cut_rows, fit, rows
 
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import PairPasses, ShardGroup
+from oddatom.passes.declared import PASSES, STATE
 from oddatom.penalties import L20
 from oddatom.rows.array import PairShard
 from oddatom.rows.dask.messages import dumps, loads
-from oddatom.rows.dask.replay import EFFECTS, QUERIES, STATE, Call, Log
+from oddatom.rows.dask.replay import Call, Log
 
 # Attributes of a shard by part of its state.
 PARTS = {
-    "X": ("indices", "values"), "E": ("E",), "a": ("multipliers",), "S": ("_norms", "_rows"), "s": ("_scale",),
-    "f": ("_f",), "g": ("_g",), "d": ("_dist",), "b": ("_band",), "p": ("_pair_c", "_pair_Y"), "U": ("_pair_U",),
-    "x": ("_pair_x",), "t": ("_pair_tau",), "c": ("_pair_band",),
+    "codes": ("indices", "values"), "residual": ("E",), "multipliers": ("multipliers",),
+    "svm_rows": ("_norms", "_rows"),
+    "scale": ("_scale",), "margins": ("_f",), "direction": ("_g",), "distances": ("_dist",), "band": ("_band",),
+    "pair": ("_pair_c", "_pair_Y"), "basis": ("_pair_U",), "pair_codes": ("_pair_x",),
+    "pair_multipliers": ("_pair_tau",), "pair_band": ("_pair_band",),
 }  # fmt: skip
 
 
@@ -36,7 +39,7 @@ class Checked(ShardGroup):
         call = Call(method, dumps(args), given)
         out = super()._ask(method, args, pieces)
         self.log.add(call)
-        if method not in QUERIES:
+        if not PASSES[method].is_query:
             self.full.append(method)
         self.rounds += 1
         self.longest = max(self.longest, len(self.log))
@@ -52,11 +55,12 @@ class Checked(ShardGroup):
             for k, twin in enumerate(twins):
                 own = () if pieces is None else (loads(pieces[k]),)
                 getattr(twin, method)(*own, *loads(args))
-        written = set().union(*(EFFECTS[name].writes for name in self.full))
+        written = set().union(*(PASSES[name].writes for name in self.full))
         for part in sorted(written):
             # After pair_basis τ is memory as it was found; pair_band fills a part of it.
-            of_tau = [name for name in self.full if "t" in EFFECTS[name].writes + EFFECTS[name].changes]
-            if part == "t" and of_tau[-1] in ("pair_basis", "pair_band"):
+            tau = "pair_multipliers"
+            of_tau = [name for name in self.full if tau in PASSES[name].writes | PASSES[name].changes]
+            if part == tau and of_tau[-1] in ("pair_basis", "pair_band"):
                 continue
             for name in PARTS[part]:
                 for shard, twin in zip(self.shards, twins, strict=True):
@@ -115,17 +119,12 @@ def test_the_log_does_not_grow_without_end():
     assert [loads(call.args) for call in log.calls()] == [9999]
 
 
-def test_a_method_that_is_not_listed_keeps_all_before_it():
-    log = Log()
-    for name in ("svm_margins", "svm_margins", "something_new", "svm_margins", "svm_margins"):
-        log.add(Call(name, b""))
-    assert [call.method for call in log.calls()] == ["svm_margins", "something_new", "svm_margins"]
+def test_every_method_of_a_shard_is_a_declared_pass():
+    def public(cls):
+        return {name for name in dir(cls) if not name.startswith("_") and callable(getattr(cls, name))}
 
-
-def test_every_method_of_a_shard_is_listed():
-    names = {name for name in dir(PairShard) if not name.startswith("_") and callable(getattr(PairShard, name))}
-    assert names == set(EFFECTS) | QUERIES
-    for effect in EFFECTS.values():
-        assert set("".join(effect)) <= STATE
-        assert effect.writes or effect.changes
+    assert public(PairShard) == public(PairPasses)
+    assert public(PairPasses) <= set(PASSES)
     assert set(PARTS) == STATE
+    used = set().union(*(PASSES[name].writes | PASSES[name].changes for name in public(PairPasses)))
+    assert used == STATE

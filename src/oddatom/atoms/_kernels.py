@@ -7,11 +7,11 @@ With P = I − ddᵀ, θ = dᵀAd, γ = gᵀd, μ = θ + γ and b = PAd, a Schur
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from oddatom.arrays.cholesky import cholesky
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -59,15 +59,6 @@ def _bounded(frob2: float, d: Vector, a: Vector, theta: float, gamma: float, dou
         b2 += (a[k] - theta * d[k]) ** 2
     S = np.sqrt(max(frob2 - 2.0 * a2 + theta * theta, 0.0))
     return mu > S and (gamma + PROOF * mu) * (mu - S) >= b2 + doubt
-
-
-@_kernel
-def cholesky(M: Matrix) -> tuple[Any, bool]:
-    """Return M's Cholesky factor and whether it exists."""
-    try:
-        return np.linalg.cholesky(M), True
-    except Exception:  # numba knows no narrower class
-        return M, False
 
 
 @_kernel

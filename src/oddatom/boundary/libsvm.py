@@ -9,36 +9,36 @@ import scipy.sparse
 
 from oddatom.boundary.libsvm_smo import walk
 from oddatom.boundary.plane import OneClassFit
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import MarginPasses, PlanePasses, ShardGroup
 
 MAX_ITER = 5000
 TOL = 1e-3  # libsvm's own, on codes as they are: far too coarse for codes of rows divided by their Frobenius norm
 
 
-def fit_libsvm(group: ShardGroup[Any], n: int, nu: float, *, w0: np.ndarray | None = None) -> OneClassFit:
+def fit_libsvm(group: ShardGroup[PlanePasses], n: int, nu: float, *, w0: np.ndarray | None = None) -> OneClassFit:
     """Fit what `OneClassSVM(kernel="linear", max_iter=5000)` gives for all rows; w, rho and lam are divided by nu N.
 
     Stopping early and its dependence on the order of the rows are kept: they are part of the published figures.
     The gap reported is the true one, in unit-RMS units.
     """
-    N, _, sum_sq = group.map_reduce("svm_summary")
+    N, _, sum_sq = group.sum(MarginPasses.svm_summary)
     C = nu * N
     if n == 0 or sum_sq == 0.0:
-        group.map("svm_zero_rows", nu)
+        group.map(MarginPasses.svm_zero_rows, nu)
         return OneClassFit(np.zeros(n), 0.0, 0.0, 0.0, 0.0, True, 0, 0.0)
-    rows = group.map("svm_all_rows")
+    rows = group.map(PlanePasses.svm_all_rows)
     X = scipy.sparse.vstack(rows).tocsr()
     a, rho, steps = walk(*_slots(X), n, nu, TOL, MAX_ITER)
     w, rho = X.T @ a / C, rho / C
-    group.scatter("svm_set_all", np.split(a, np.cumsum([r.shape[0] for r in rows])[:-1]))
+    group.scatter(PlanePasses.svm_set_all, np.split(a, np.cumsum([r.shape[0] for r in rows])[:-1]))
 
     scale = float(np.sqrt(sum_sq / N))
-    group.map("svm_scale", scale)
-    group.map("svm_margins", w / scale)
-    slack = group.map_reduce("svm_slack", rho / scale**2)[0]
+    group.map(MarginPasses.svm_scale, scale)
+    group.map(MarginPasses.svm_margins, w / scale)
+    slack = group.sum(MarginPasses.svm_slack, rho / scale**2)[0]
     primal = 0.5 * float(w @ w) / scale**2 - rho / scale**2 + slack / C
     gap = max(primal + 0.5 * float(w @ w) / scale**2, 0.0)
-    residual = max(group.map("svm_residual", rho / scale**2))
+    residual = max(group.map(MarginPasses.svm_residual, rho / scale**2))
     return OneClassFit(w, rho, gap, residual, primal * scale**2, False, steps, scale)
 
 

@@ -9,19 +9,18 @@ rows within eps/2 of the margin enter the Hessian. Each width starts from the pl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import PlanePasses, ShardGroup
 
 MAX_STEPS = 12
 _SHORTER = 0.4 ** np.arange(1, 9)
 
 
 def smooth_newton(
-    group: ShardGroup[Any], w: np.ndarray, rho: float, C: float, widths: Sequence[float]
+    group: ShardGroup[PlanePasses], w: np.ndarray, rho: float, C: float, widths: Sequence[float]
 ) -> tuple[np.ndarray, int]:
     """Return the plane for the last of the widths, and the Newton steps taken; the shards keep its margins."""
     n = w.size
@@ -29,11 +28,11 @@ def smooth_newton(
     taken, step = 0, 0.0
     for eps in widths:
         # The last width may have used up its steps: then its last one is still to be taken by the shards.
-        (hinge,) = group.map_reduce("svm_smooth_values", rho, 0.0, eps, np.full(1, step))
+        (hinge,) = group.sum(PlanePasses.svm_smooth_values, rho, 0.0, eps, np.full(1, step))
         value = 0.5 * float(w @ w) - rho + float(hinge[0]) / C
         enough, most = (1e-3, 0.1 * eps * eps) if eps == widths[-1] else (1e-1, np.inf)
         for _ in range(MAX_STEPS):
-            sums, H = group.map_reduce("svm_smooth", rho, eps, step)
+            sums, H = group.sum(PlanePasses.svm_smooth, rho, eps, step)
             step = 0.0
             grad = sums / C
             grad[:n] = w - grad[:n]
@@ -52,21 +51,28 @@ def smooth_newton(
             w, rho = w + step * d[:n], rho + step * float(d[n])
             taken += 1
     if step != 0.0:
-        group.map_reduce("svm_smooth", rho, widths[-1], step)
+        group.sum(PlanePasses.svm_smooth, rho, widths[-1], step)
     return w, taken
 
 
 def _line_search(
-    group: ShardGroup[Any], w: np.ndarray, rho: float, d: np.ndarray, C: float, eps: float, value: float, slope: float
+    group: ShardGroup[PlanePasses],
+    w: np.ndarray,
+    rho: float,
+    d: np.ndarray,
+    C: float,
+    eps: float,
+    value: float,
+    slope: float,
 ) -> tuple[float, float]:
     """The whole step if it descends enough, else the best of eight shorter ones; (0, value) if none descends."""
     dw, drho = d[:-1], float(d[-1])
     flat, tilt, bend = 0.5 * float(w @ w) - rho, float(w @ dw) - drho, 0.5 * float(dw @ dw)
-    (hinge,) = group.map_reduce("svm_try", dw, rho, drho, eps)
+    (hinge,) = group.sum(PlanePasses.svm_try, dw, rho, drho, eps)
     whole = flat + tilt + bend + hinge / C
     if whole <= value + 1e-3 * slope:
         return 1.0, whole
-    (hinges,) = group.map_reduce("svm_smooth_values", rho, drho, eps, _SHORTER)
+    (hinges,) = group.sum(PlanePasses.svm_smooth_values, rho, drho, eps, _SHORTER)
     values = flat + _SHORTER * tilt + _SHORTER**2 * bend + hinges / C
     best = int(np.argmin(values))
     if values[best] <= value + 1e-3 * _SHORTER[best] * slope:

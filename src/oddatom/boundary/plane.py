@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oddatom.boundary.interior_point import Block, interior_point, rmatvec
+from oddatom.arrays.block import Block, rmatvec
+from oddatom.boundary.interior_point import interior_point
 from oddatom.boundary.newton import smooth_newton
-from oddatom.passes.group import ShardGroup
-from oddatom.rows.array._plane_kernels import KEY_BITS
-from oddatom.rows.array.plane_shard import DISTANCE, MARGIN
+from oddatom.passes import MarginPasses, PlanePasses, ShardGroup
+from oddatom.passes.protocol import DISTANCE, KEY_BITS, MARGIN
 
 SMALL = 1500  # rows that are solved at once
 BAND = 2**14  # most rows around the margin that are solved exactly at first
@@ -47,7 +47,7 @@ class OneClassFit(NamedTuple):
 
 
 def fit_one_class(
-    group: ShardGroup[Any],
+    group: ShardGroup[PlanePasses],
     n: int,
     nu: float,
     *,
@@ -55,82 +55,90 @@ def fit_one_class(
     tol: float = GAP_TOL,
 ) -> OneClassFit:
     """Solve the one-class SVM on the rows of a group of shards; the shards keep the multipliers a = nu N lam."""
-    N, n_zero, sum_sq = group.map_reduce("svm_summary")
+    count, n_zero, sum_sq = group.sum(MarginPasses.svm_summary)
+    N = int(count)
     C = nu * N
     if n_zero >= C:  # enough rows at the origin to carry the whole weight
-        group.map("svm_zero_rows", C / n_zero)
+        group.map(MarginPasses.svm_zero_rows, C / n_zero)
         return OneClassFit(np.zeros(n), 0.0, 0.0, 0.0, 0.0, True, 0, 0.0)
     scale = float(np.sqrt(sum_sq / N))
-    group.map("svm_scale", scale)
+    group.map(MarginPasses.svm_scale, scale)
     w, rho, gap, steps = _solve(group, n, N, C, w0 if w0 is None else w0 / scale, tol)
     return as_fit(group, w, rho, gap, steps, scale, C, tol)
 
 
 def as_fit(
-    group: ShardGroup[Any], w: np.ndarray, rho: float, gap: float, steps: int, scale: float, C: float, tol: float
+    group: ShardGroup[MarginPasses],
+    w: np.ndarray,
+    rho: float,
+    gap: float,
+    steps: int,
+    scale: float,
+    C: float,
+    tol: float,
 ) -> OneClassFit:
     """Return a solution for rows divided by `scale` in their own units; w = 0 where it is no better than that."""
     half = 0.5 * float(w @ w)
-    primal = half - rho + group.map_reduce("svm_slack", rho)[0] / C
+    primal = half - rho + group.sum(MarginPasses.svm_slack, rho)[0] / C
     # A primal value below that of w = 0 proves a margin however small w is, unless all of it is rounding.
     degenerate = half <= tol and (primal > -0.1 * half or half < 1e-22)
     if degenerate:
         w, rho, gap, primal = np.zeros_like(w), 0.0, half, 0.0
-        group.map("svm_margins", w)
-    residual = max(group.map("svm_residual", rho))
+        group.map(MarginPasses.svm_margins, w)
+    residual = max(group.map(MarginPasses.svm_residual, rho))
     return OneClassFit(w * scale, rho * scale**2, gap, residual, primal * scale**2, degenerate, steps, scale)
 
 
-def quantile_offset(group: ShardGroup[Any], w: np.ndarray, nu: float) -> float:
+def quantile_offset(group: ShardGroup[PlanePasses], w: np.ndarray, nu: float) -> float:
     """The nu-quantile of the margins w·x: with it as offset, at most a share nu of the rows lies below."""
-    N = group.map_reduce("svm_summary")[0]
-    group.map("svm_scale", 1.0)
-    group.map("svm_margins", w)
+    N = int(group.sum(MarginPasses.svm_summary)[0])
+    group.map(MarginPasses.svm_scale, 1.0)
+    group.map(MarginPasses.svm_margins, w)
     return _kth(group, MARGIN, _rank(nu * N, N))
 
 
-def is_flat(group: ShardGroup[Any], svm: OneClassFit) -> bool:
+def is_flat(group: ShardGroup[MarginPasses], svm: OneClassFit) -> bool:
     """Whether the margins of all rows are the same, up to the tolerance: the plane then says nothing about them."""
-    group.map("svm_scale", 1.0)
-    group.map("svm_margins", svm.w)
-    lowest, highest = zip(*group.map("svm_range"), strict=True)
+    group.map(MarginPasses.svm_scale, 1.0)
+    group.map(MarginPasses.svm_margins, svm.w)
+    lowest, highest = zip(*group.map(MarginPasses.svm_range), strict=True)
     return max(highest) - min(lowest) <= svm.tolerance
 
 
 def _solve(
-    group: ShardGroup[Any], n: int, N: int, C: float, w: np.ndarray | None, tol: float
+    group: ShardGroup[PlanePasses], n: int, N: int, C: float, w: np.ndarray | None, tol: float
 ) -> tuple[np.ndarray, float, float, int]:
     """Rounds of: smoothed plane, rows near the margin, interior point, gap over all rows."""
     size = max(300, 4 * n, min(N // 32, 2048), min(N // 64, BAND))
     # A plane handed in may be so close already that the rows around it settle the matter.
     widths: tuple[float, ...] = ()
     if w is None or not w.any():
-        w = group.map_reduce("svm_total")[0] / N
+        w = group.sum(MarginPasses.svm_total)[0] / N
         widths = (10.0, 1.0)
     steps = 0
     while True:
         everything = max(SMALL, 1.4 * size) >= N
-        group.map("svm_margins", w)
+        group.map(MarginPasses.svm_margins, w)
         rho = _kth(group, MARGIN, _rank(C, N))
         if widths and not everything:
-            group.map("svm_distances", rho, False)
+            group.map(PlanePasses.svm_distances, rho, False)
             eps = max(_kth(group, DISTANCE, size), 1e-9)
             w, taken = smooth_newton(group, w, rho, C, [eps * t for t in widths])
             steps += taken
             rho = _kth(group, MARGIN, _rank(C, N))
-        group.map("svm_distances", rho, True)
+        group.map(PlanePasses.svm_distances, rho, True)
         threshold = np.inf if everything else _kth(group, DISTANCE, size - 1)
-        pieces, sums, counts = zip(*group.map("svm_band", rho, threshold), strict=True)
+        pieces, sums, counts = zip(*group.map(PlanePasses.svm_band, rho, threshold), strict=True)
         block, fixed, K = _concatenate(pieces), np.sum(sums, axis=0), C - sum(counts)
         inner = interior_point(block, fixed, C, K, 1e-2 * tol)
         steps += inner.n_steps
         a = with_sum(inner.a, K)
-        group.scatter("svm_set_band", np.split(a, np.cumsum([p.n_rows for p in pieces])[:-1]))
+        group.scatter(MarginPasses.svm_set_band, np.split(a, np.cumsum([p.n_rows for p in pieces])[:-1]))
         start, w = w, plane_of(block, a, fixed, C)
-        group.map("svm_margins", w)
+        group.map(MarginPasses.svm_margins, w)
         rho = _kth(group, MARGIN, _rank(C, N))
         half = 0.5 * float(w @ w)
-        gap = 2.0 * half - rho + group.map_reduce("svm_slack", rho)[0] / C
+        gap = 2.0 * half - rho + group.sum(MarginPasses.svm_slack, rho)[0] / C
         if gap <= tol or half <= tol or everything:
             return w, rho, max(gap, 0.0), steps
         if not widths:
@@ -180,18 +188,18 @@ def _concatenate(pieces: Any) -> Block:
     )
 
 
-def _kth(group: ShardGroup[Any], which: int, rank: int) -> float:
+def _kth(group: ShardGroup[PlanePasses], which: int, rank: int) -> float:
     """The exact `rank`-th smallest (from 0) number over all shards, from histograms of leading key bits."""
     prefix, shift = 0, 64
     while shift > 0:
         bits = min(KEY_BITS, shift)
         shift -= bits
-        (counts,) = group.map_reduce("svm_histogram", which, prefix, shift, bits)
+        (counts,) = group.sum(PlanePasses.svm_histogram, which, prefix, shift, bits)
         ends = np.cumsum(counts)
         bin_ = int(np.searchsorted(ends, rank, side="right"))
         rank -= int(ends[bin_ - 1]) if bin_ else 0
         prefix = (prefix << bits) | bin_
         if counts[bin_] <= 4096:
             break
-    values = np.concatenate(group.map("svm_values", which, prefix, shift))
+    values = np.concatenate(group.map(PlanePasses.svm_values, which, prefix, shift))
     return float(np.partition(values, rank)[rank])

@@ -9,61 +9,59 @@ The rows are in one shard, in memory.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from oddatom.boundary.interior_point import interior_point
 from oddatom.boundary.plane import GAP_TOL, OneClassFit, as_fit, plane_of, with_sum
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import MarginPasses, ShardGroup, WeightedPasses
 
 BAND = 2048  # rows around the margin that are solved at first
 
 
 def fit_weighted(
-    group: ShardGroup[Any], n: int, nu: float, *, w0: np.ndarray | None = None, tol: float = GAP_TOL
+    group: ShardGroup[WeightedPasses], n: int, nu: float, *, w0: np.ndarray | None = None, tol: float = GAP_TOL
 ) -> OneClassFit:
     """Solve the one-class SVM on the rows of one `WeightedOneClassShard`, which keeps the multipliers."""
-    W, zero, sum_sq = group.map_reduce("svm_summary")
+    W, zero, sum_sq = group.sum(MarginPasses.svm_summary)
     if zero >= nu * W:
-        group.map("svm_zero_rows", nu * W / zero)
+        group.map(MarginPasses.svm_zero_rows, nu * W / zero)
         return OneClassFit(np.zeros(n), 0.0, 0.0, 0.0, 0.0, True, 0, 0.0)
     scale = float(np.sqrt(sum_sq / W))
-    group.map("svm_scale", scale)
+    group.map(MarginPasses.svm_scale, scale)
     w, rho, gap, steps = _solve(group, n, W, nu * W, None if w0 is None else w0 / scale, tol)
     return as_fit(group, w, rho, gap, steps, scale, nu * W, tol)
 
 
-def weighted_quantile_offset(group: ShardGroup[Any], w: np.ndarray, nu: float) -> float:
+def weighted_quantile_offset(group: ShardGroup[WeightedPasses], w: np.ndarray, nu: float) -> float:
     """The nu-quantile of the margins w·x by weight: rows below it have at most a share nu of it."""
-    W = group.map_reduce("svm_summary")[0]
-    group.map("svm_scale", 1.0)
-    group.map("svm_margins", w)
-    return float(group.map("svm_quantile", nu * W)[0])
+    W = group.sum(MarginPasses.svm_summary)[0]
+    group.map(MarginPasses.svm_scale, 1.0)
+    group.map(MarginPasses.svm_margins, w)
+    return float(group.map(WeightedPasses.svm_quantile, nu * W)[0])
 
 
 def _solve(
-    group: ShardGroup[Any], n: int, W: float, C: float, w: np.ndarray | None, tol: float
+    group: ShardGroup[WeightedPasses], n: int, W: float, C: float, w: np.ndarray | None, tol: float
 ) -> tuple[np.ndarray, float, float, int]:
     """Rounds of: rows near the margin, interior point, gap over all rows."""
     size, steps = max(BAND, 4 * n), 0
     if w is None or not w.any():
-        w = group.map_reduce("svm_total")[0] / W
+        w = group.sum(MarginPasses.svm_total)[0] / W
     while True:
-        group.map("svm_margins", w)
-        rho = group.map("svm_quantile", C)[0]
-        block, weights, fixed, below, everything = group.map("svm_weighted_band", rho, size)[0]
+        group.map(MarginPasses.svm_margins, w)
+        rho = group.map(WeightedPasses.svm_quantile, C)[0]
+        block, weights, fixed, below, everything = group.map(WeightedPasses.svm_weighted_band, rho, size)[0]
         unit = float(weights.mean())  # multipliers about one: the interior point's constants are made for that
         u, K = weights / unit, (C - below) / unit
         inner = interior_point(block, fixed / unit, C / unit, K, 1e-2 * tol, u)
         steps += inner.n_steps
         a = with_sum(inner.a, K, u)
-        group.map("svm_set_band", a * unit)
+        group.map(MarginPasses.svm_set_band, a * unit)
         w = plane_of(block, a, fixed / unit, C / unit)
-        group.map("svm_margins", w)
-        rho = group.map("svm_quantile", C)[0]
+        group.map(MarginPasses.svm_margins, w)
+        rho = group.map(WeightedPasses.svm_quantile, C)[0]
         half = 0.5 * float(w @ w)
-        gap = 2.0 * half - rho + group.map_reduce("svm_slack", rho)[0] / C
+        gap = 2.0 * half - rho + group.sum(MarginPasses.svm_slack, rho)[0] / C
         if gap <= tol or half <= tol or everything:
             return w, rho, max(gap, 0.0), steps
         size *= 4

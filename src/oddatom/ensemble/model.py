@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oddatom.boundary.interior_point import Block
+from oddatom.arrays.block import Block
 from oddatom.boundary.plane import fit_one_class
 from oddatom.ensemble.histogram import Histogram, fit_histogram
 from oddatom.ensemble.joining import JOINED, PARTS, Calibration, agreement_weights, fit_calibration, join, z_scores

@@ -19,11 +19,11 @@ from oddatom.decisions import ThresholdMixin
 from oddatom.estimators._calibrated import CalibratedMixin
 from oddatom.estimators._callbacks import CallbackSupportMixin
 from oddatom.estimators._routing import score_elsewhere
+from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._score_parameter import ScoreParameterMixin
 from oddatom.estimators._validation import check_rows
 from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, SolverWarning
 from oddatom.explain import Explanation, as_frame_like, margin_by_atom, residual_by_feature
-from oddatom.model_io.mixin import SaveMixin
 from oddatom.scaling.linear import Scaling
 from oddatom.scores import SCORES, CodeStatistics
 

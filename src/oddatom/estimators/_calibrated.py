@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from oddatom.decisions import CrossConformal, fold_rows
 from oddatom.estimators._validation import check_rows
+from oddatom.rows import Source
+from oddatom.rows.array import ArraySource
 
 # Fitted attributes with an entry for every training row, which scoring does not need.
 _BY_ROW = ("train_codes_", "train_decision_", "train_scores_", "dual_coef_", "dictionary_coefficients_")
@@ -68,11 +70,13 @@ class CalibratedMixin:
                 f"model two. Got {self.calibration} with {n_rows} rows instead; pass more rows, or None."
             )
 
-    def _calibrate(self, X: np.ndarray) -> None:
+    def _calibrate(self, source: Source) -> None:
         """Fit a model without each fold and score the fold with it; the parameters and their random state stay."""
         self.conformal_ = self.fold_models_ = self.fold_rows_ = None
         if self.calibration is None:
             return
+        assert isinstance(source, ArraySource)  # others are refused where they are opened
+        X = source.X
         rng = check_random_state(copy.deepcopy(self.random_state))
         folds = fold_rows(X.shape[0], int(self.calibration), rng)
         models, held_out = [], []
@@ -88,13 +92,14 @@ class CalibratedMixin:
         own = {"calibration": None, "threshold": "svm", "verbose": 0, "track": None}
         model = type(self)(**{**self.get_params(deep=False), **own, **parameters})
         try:
-            model._fit(check_rows(model, X, reset=True), None)
+            fold = ArraySource(check_rows(model, X, reset=True))
+            model._fit(fold, (fold.X, None))
         except ValueError as error:
             raise ValueError(
                 f"{type(self).__name__} cannot be fitted without one of {self.calibration} folds. {error} Or lower "
                 "'calibration', or pass None."
             ) from None
-        model._calibrate(X)
+        model._calibrate(fold)
         for name in _BY_ROW:
             vars(model).pop(name, None)
         return model

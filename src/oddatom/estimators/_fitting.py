@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -20,26 +21,23 @@ from oddatom.coding import Codes
 from oddatom.decisions import quantile_offset
 from oddatom.estimators._base import HUGE, DictionaryDetector, without_atoms
 from oddatom.estimators._callbacks import DEPTH, FitProgress, with_callbacks
-from oddatom.estimators._elsewhere import fit_source, linear_dictionary, linear_features
 from oddatom.estimators._routing import opened
-from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
-from oddatom.estimators._weights import check_weights, refuse_weights
-from oddatom.exceptions import DegenerateMarginWarning
+from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, old_model_on_error
+from oddatom.exceptions import DegenerateMarginWarning, WorkerLostError
 from oddatom.learners.alternate import SVM_SOLVERS, Learner, Model, fit_last_svm, learn
 from oddatom.learners.initial import INITS, initial_dictionary
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import ShardGroup, SweepPasses
 from oddatom.penalties import PENALTIES, make_penalty
 from oddatom.rows import Source
-from oddatom.rows.array import LocalShard, WeightedShard
+from oddatom.rows.array import ArraySource
 from oddatom.rows.row_map import RowMap
-from oddatom.scaling.linear import SCALINGS, fit_scaling
+from oddatom.scaling.linear import SCALINGS
 from oddatom.scores import SCORES, code_statistics
 
 
 class LearnedDetector(DictionaryDetector):
     """Fit of a detector whose `_make_learner` says which of the paper's learners it is."""
 
-    _Shard: ClassVar[type] = LocalShard
     _shard_kind: ClassVar[str] = "sparse"  # what a `Source` makes its shards by
     _init_columns: ClassVar[str] = "n_features"
 
@@ -98,21 +96,15 @@ class LearnedDetector(DictionaryDetector):
         return self._fit_anew(X, y)
 
     def _fit_anew(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Check what was passed, fit, and say what was found; called by `fit`."""
+        """Check what was passed, fit, and warn of what was found; called by `fit`."""
         check_parameters(self, self._advice)
         self._check_threshold(self.threshold, fitted=False)
-        with old_model_on_error(self), threads(self.n_jobs), opened(self, X) as source:
-            if source is not None:
-                refuse_weights(self, sample_weight, f"rows elsewhere ({type(X).__name__}, device={self.device!r})")
-                svm = fit_source(self, source, X, y)
-            else:
-                X = check_rows(self, X, reset=True)
-                X, y, weights = check_weights(self, sample_weight, X, y)
-                if weights is not None:
-                    self._check_weighted()
-                self._check_folds(X.shape[0])
-                svm = self._fit(X, y, weights)
-                self._calibrate(X)
+        with old_model_on_error(self), threads(self.n_jobs), opened(self, X, y, sample_weight) as (source, given):
+            if source.weights is not None:
+                self._check_weighted()
+            self._check_folds(source.shape[0])
+            svm = self._fit(source, given)
+            self._calibrate(source)
             self.__dict__.pop("memory_", None)  # of `partial_fit`
         for finding, category in self._findings(svm, self.components_.shape[0]):
             warnings.warn(finding, category, stacklevel=3 + DEPTH)
@@ -132,66 +124,67 @@ class LearnedDetector(DictionaryDetector):
                 "instead; leave sample_weight out, or repeat rows."
             )
 
-    def _fit(self, X: np.ndarray, y: Any, weights: np.ndarray | None = None) -> OneClassFit:
-        """Run Algorithm 1 from every start, keep the best, and fit the SVM that scores rows."""
-        learner, n_atoms = self._learner(*self._sizes(X))
-        learner = replace(learner, weighted=weights is not None)
+    def _fit(self, source: Source, given: tuple[Any, Any]) -> OneClassFit:
+        """Run Algorithm 1 from every start, keep the best, and fit the SVM that scores rows.
+
+        `given` is X and y as callbacks see them.
+        """
+        learner, n_atoms = self._learner(*self._sizes(source))
+        learner = replace(learner, weighted=source.weights is not None)
         rng = check_random_state(self.random_state)
-        Y, features = self._fit_features(X, rng, weights)
+        row_map, features = self._fit_features(source, rng)
         starts = self.n_init if isinstance(self.init, str) else 1
-        progress = FitProgress(self, X, y, starts, learner.max_iter)
+        progress = FitProgress(self, *given, starts, learner.max_iter)
         best: Model | None = None
-        with progress.logging():
-            for number in range(starts):
-                group = ShardGroup([self._shard(Y, weights)])
-                D = self._first_dictionary(Y, n_atoms, rng)
-                observer = progress.start(
-                    number, lambda model: self._attributes(X, Y, model, features, learner, weights)[0]
-                )
-                model = learn(group, D, learner, observer)
-                observer.close()
-                if best is None or model.history["total"][-1] < best.history["total"][-1]:
-                    best = model
-                    self._keep_training_state(group, model)
-                del group  # the next shard of the same rows needs the room
-        assert best is not None
-        attributes, svm = self._attributes(X, Y, best, features, learner, weights)
+        try:
+            with progress.logging():
+                for number in range(starts):
+                    group = source.group(row_map, self._shard_kind)
+                    try:
+                        D = self._first_dictionary(source, row_map, n_atoms, rng)
+                        observer = progress.start(
+                            number, lambda model: self._attributes(source, row_map, model, features, learner)[0]
+                        )
+                        model = learn(group, D, learner, observer)
+                        observer.close()
+                        if best is None or model.history["total"][-1] < best.history["total"][-1]:
+                            best = model
+                            self._keep_training_state(source, group, model)
+                    finally:
+                        group.close()  # the next group of the same rows needs the room
+            assert best is not None
+            attributes, svm = self._attributes(source, row_map, best, features, learner)
+        except WorkerLostError as error:
+            error.model = best or error.model
+            raise
         for name, value in attributes.items():
             setattr(self, name, value)
         progress.finish()
         return svm
 
-    def _sizes(self, X: np.ndarray) -> tuple[int, int]:
+    def _sizes(self, source: Source) -> tuple[int, int]:
         """The number that defaults go by, and of columns of an `init` array."""
-        return X.shape[1], X.shape[1]
+        return source.n_features, source.n_features
 
-    def _shard(self, Y: np.ndarray, weights: np.ndarray | None) -> Any:
-        return self._Shard(Y) if weights is None else WeightedShard(Y, weights)
-
-    def _fit_features(
-        self, X: np.ndarray, rng: np.random.RandomState, weights: np.ndarray | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Return the rows as the learner takes them, and the fitted attributes that make new rows like them."""
-        scaling, Y = fit_scaling(X, self.scaling, weights)
-        self._check_varied(Y)
-        return Y, {"scaling_": scaling, "scale_": scaling.scale}
-
-    def _source_features(self, source: Source, rng: np.random.RandomState) -> tuple[RowMap, int, dict[str, Any]]:
-        """Return what makes raw rows the learner's, how many columns those have, and the fitted attributes of it."""
-        return linear_features(self, source)
-
-    def _source_dictionary(
-        self, source: Source, row_map: RowMap, width: int, n_atoms: int, rng: np.random.RandomState
-    ) -> np.ndarray:
-        return linear_dictionary(self.init, source, row_map, width, n_atoms, rng)
-
-    def _check_varied(self, Y: np.ndarray) -> None:
-        if not Y.any():
+    def _fit_features(self, source: Source, rng: np.random.RandomState) -> tuple[RowMap, dict[str, Any]]:
+        """Return what makes raw rows the learner's, and the fitted attributes of it."""
+        scaling = source.fit_scaling(self.scaling)
+        if scaling.scale == 1.0 and not source.nonzero(RowMap(scaling)).any():
             kind = "nothing but zeros" if self.scaling is None else f"only constant columns (scaling={self.scaling!r})"
             raise ValueError(f"X holds {kind}: there is nothing to learn. Pass data that vary.")
+        return RowMap(scaling), {"scaling_": scaling, "scale_": scaling.scale}
 
-    def _first_dictionary(self, Y: np.ndarray, n_atoms: int, rng: np.random.RandomState) -> np.ndarray:
-        return initial_dictionary(self.init, Y, n_atoms, rng)
+    def _first_dictionary(
+        self, source: Source, row_map: RowMap, n_atoms: int, rng: np.random.RandomState
+    ) -> np.ndarray:
+        return initial_dictionary(
+            self.init,
+            row_map.width(source.n_features),
+            n_atoms,
+            rng,
+            nonzero=lambda: source.nonzero(row_map),
+            take=lambda chosen: row_map(source.take(chosen)),
+        )
 
     def _learner(self, m: int, n_columns: int) -> tuple[Learner, int]:
         """Fill in what was left to the data, and check what depends on them; return the learner and n_atoms."""
@@ -234,28 +227,26 @@ class LearnedDetector(DictionaryDetector):
         return learner, n_atoms
 
     def _attributes(
-        self,
-        X: np.ndarray,
-        Y: np.ndarray,
-        model: Model,
-        features: dict[str, Any],
-        learner: Learner,
-        weights: np.ndarray | None = None,
+        self, source: Source, row_map: RowMap, model: Model, features: dict[str, Any], learner: Learner
     ) -> tuple[dict[str, Any], OneClassFit]:
-        """Fitted attributes of a model as a sweep left it, and the SVM, fitted on codes made anew, that scores rows."""
+        """Fitted attributes of a model as a sweep left it, and the SVM that scores rows, fitted on codes made again."""
         active = model.active.copy()
-        D = model.D[active]
+        D, N = model.D[active], source.shape[0]
         svm, nu = model.svm._replace(w=model.svm.w[active]), learner.nu
-        dual_coef = np.full(Y.shape[0], 1.0 / Y.shape[0]) if weights is None else weights / weights.sum()
+        dual_coef = np.full(N, 1.0 / N) if source.weights is None else source.weights / source.weights.sum()
         codes: Codes | None = None
         margins: np.ndarray | None = None
         if D.shape[0]:
-            # Not the group of the sweeps: a callback may ask between two of them.
-            group = ShardGroup([self._shard(Y, weights)])
-            svm, nu = fit_last_svm(group, model, learner)
-            shard = group.shards[0]
-            dual_coef = shard.multipliers / (nu * Y.shape[0]) if weights is None else shard.dual_coef(nu)
-            codes, margins = self._last_codes(shard, D, learner), self._last_margins(shard, svm.w)
+            group = source.group(row_map, self._shard_kind)  # not that of the sweeps: a callback may ask between two
+            try:
+                svm, nu = fit_last_svm(group, model, learner)
+                if source.keeps_rows:
+                    total = group.sum(SweepPasses.svm_summary)[0]
+                    dual_coef = np.concatenate(group.map(SweepPasses.svm_dual_coef, nu * total))
+                codes = self._training_codes(source, row_map, group, D, learner)
+                margins = self._training_margins(source, group, svm.w)
+            finally:
+                group.close()
         attributes = {
             **features,
             "n_nonzero_": learner.s,
@@ -264,47 +255,56 @@ class LearnedDetector(DictionaryDetector):
             "components_": D,
             "coef_": svm.w,
             "nu_": nu,
-            "dual_coef_": dual_coef,
+            "dual_coef_": dual_coef if source.keeps_rows else None,
             "gap_": svm.gap,
             "n_iter_": model.n_iter,
             "history_": model.history.copy(),
             **self._own_attributes(model, active, features),
         }
-        codes = codes or without_atoms(Y)
-        attributes.update(self._decision(X, Y, codes, margins, attributes, svm.rho - svm.tolerance, weights))
+        attributes.update(self._decision(source, row_map, codes, margins, attributes, svm.rho - svm.tolerance))
         return attributes, svm
 
     def _decision(
         self,
-        X: np.ndarray,
-        Y: np.ndarray,
-        codes: Codes,
+        source: Source,
+        row_map: RowMap,
+        codes: Codes | None,
         margins: np.ndarray | None,
         attributes: dict[str, Any],
         offset: float,
-        weights: np.ndarray | None,
     ) -> dict[str, Any]:
-        """Fitted attributes that scores and labels need: `offset` is the SVM's own, `margins` those of its rows."""
+        """Fitted attributes that scores and labels need.
+
+        `codes` and `margins` are those of the training rows where they are in this process; else the source works them
+        out block by block. `offset` is the SVM's own.
+        """
         (n, m), nu = attributes["components_"].shape, float(self.nu)
         twin = copy.copy(self)
         for name, value in attributes.items():
             setattr(twin, name, value)
-        codes = twin._with_outside(X, Y, codes)
         twin.score_ = self._score_by
-        twin.code_statistics_ = code_statistics(codes, n, m, weights)
-        scores = twin._training_scores(X, codes, margins)
-        twin.train_scores_ = np.sort(scores) if weights is None else repeated(scores, weights)
-        twin.svm_offset_ = offset if self._score_by == "margin" else quantile_offset(twin.train_scores_, nu)
+        if isinstance(source, ArraySource):
+            Y = source.learner_rows(row_map)
+            codes = twin._with_outside(source.X, Y, codes or without_atoms(Y))
+            twin.code_statistics_ = code_statistics(codes, n, m, source.weights)
+            scores = twin._training_scores(source.X, codes, margins)
+            twin.train_scores_ = np.sort(scores) if source.weights is None else repeated(scores, source.weights)
+        else:
+            twin.code_statistics_ = source.code_statistics(twin)
+            twin.train_scores_ = source.sorted_scores(twin)
+        twin.svm_offset_ = offset if twin.score_ == "margin" else quantile_offset(twin.train_scores_, nu)
         twin._apply_threshold(self._check_threshold(self.threshold, fitted=False))
         names = ("score_", "code_statistics_", "train_scores_", "svm_offset_", "threshold_", "offset_")
         return {name: getattr(twin, name) for name in names}
 
-    def _last_codes(self, shard: Any, D: np.ndarray, learner: Learner) -> Codes:
-        """Return the sparse codes of the rows, which the last SVM was fitted on."""
-        return shard.last_codes()
+    def _training_codes(
+        self, source: Source, row_map: RowMap, group: ShardGroup[Any], D: np.ndarray, learner: Learner
+    ) -> Codes | None:
+        """Return the sparse codes of the rows, which the last SVM was fitted on, where they are in this process."""
+        return source.held_codes(group)
 
-    def _last_margins(self, shard: Any, w: np.ndarray) -> np.ndarray | None:
-        """Return the margins of the rows where they do not come from `_last_codes`."""
+    def _training_margins(self, source: Source, group: ShardGroup[Any], w: np.ndarray) -> np.ndarray | None:
+        """Return the margins of the rows where they are at hand and do not come from `_training_codes`."""
         return None
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
@@ -315,11 +315,14 @@ class LearnedDetector(DictionaryDetector):
         """Fitted attributes that only this detector has."""
         return {}
 
-    def _keep_training_state(self, group: ShardGroup[Any], model: Model) -> None:
-        self.train_codes_ = group.map("codes")[0]
+    def _keep_training_state(self, source: Source, group: ShardGroup[Any], model: Model) -> None:
         self.train_coef_ = model.svm.w.copy()
         self.train_offset_ = model.svm.rho
-        self.train_decision_ = self.train_codes_ @ self.train_coef_ - self.train_offset_
+        self.train_codes_ = self.train_decision_ = None
+        if source.keeps_rows:
+            codes = group.map(SweepPasses.codes)
+            self.train_codes_ = codes[0] if len(codes) == 1 else scipy.sparse.vstack(codes, format="csr")
+            self.train_decision_ = self.train_codes_ @ self.train_coef_ - self.train_offset_
 
     def _batch_rows(self, X: np.ndarray) -> np.ndarray:
         """Scaled rows for a batch algorithm; larger ones have size HUGE, which leaves the sign of w·x − rho alone."""

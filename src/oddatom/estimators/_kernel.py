@@ -15,7 +15,6 @@ from oddatom.arrays.threads import threads
 from oddatom.boundary.plane import OneClassFit
 from oddatom.coding import Codes
 from oddatom.estimators._callbacks import with_callbacks
-from oddatom.estimators._elsewhere import KEPT_ROWS, combined_rows, linear_features
 from oddatom.estimators._fitting import LearnedDetector
 from oddatom.estimators._validation import check_rows
 from oddatom.exceptions import IndefiniteKernelWarning
@@ -24,11 +23,12 @@ from oddatom.kernels.coordinates import KernelMap, fit_kernel_map
 from oddatom.kernels.functions import GAMMAS, KERNELS, Kernel, find_gamma, shorten
 from oddatom.kernels.landmarks import LANDMARKS
 from oddatom.learners.alternate import Model
-from oddatom.learners.initial import unit_rows
+from oddatom.learners.initial import combined_rows
 from oddatom.rows import Source
-from oddatom.rows import blocks as passes
+from oddatom.rows.array import ArraySource
 from oddatom.rows.row_map import RowMap
-from oddatom.scaling.linear import Scaling, fit_scaling
+from oddatom.rows.source import KEPT_ROWS
+from oddatom.scaling.linear import Scaling
 
 EXACT_ROWS = 4000  # approximation="auto" is exact up to here
 HERE = 2**27  # numbers that rows are brought here by to choose landmarks among: 1 GB
@@ -69,10 +69,10 @@ class KernelDetector(LearnedDetector):
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
-    def _sizes(self, X: np.ndarray) -> tuple[int, int]:
+    def _sizes(self, source: Source) -> tuple[int, int]:
         """The number that defaults go by, and of columns of an `init` array."""
-        precomputed = self.kernel == "precomputed"
-        return (max(1, round(X.shape[0] ** 0.5)) if precomputed else X.shape[1]), X.shape[0]
+        N, m = source.shape
+        return (max(1, round(N**0.5)) if self.kernel == "precomputed" else m), N
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -91,24 +91,29 @@ class KernelDetector(LearnedDetector):
         """
         return self._fit_anew(X, y)
 
-    def _fit_features(
-        self, X: np.ndarray, rng: np.random.RandomState, weights: np.ndarray | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        scaling, Y = Scaling(None, None, 1.0), X
+    def _fit_features(self, source: Source, rng: np.random.RandomState) -> tuple[RowMap, dict[str, Any]]:
         if self.kernel == "precomputed":
-            self._check_gram(X)
+            assert isinstance(source, ArraySource)  # others are refused where they are opened
+            self._check_gram(source.X)
+            scaled = RowMap(Scaling(None, None, 1.0))
         else:
-            scaling, Y = fit_scaling(X, self.scaling)
-            self._check_varied(Y)
-        kernel_map = self._fit_kernel_map(Y, X.shape[0], rng)
-        Phi = kernel_map.apply(Y)
-        self._check_coordinates(bool(Phi.any()), X.shape[0])
-        return Phi, _kernel_attributes(scaling, kernel_map)
+            scaled = super()._fit_features(source, rng)[0]
+        kernel_map = self._fit_coordinates(source, scaled, rng)
+        row_map = RowMap(scaled.scaling, kernel_map)
+        self._check_coordinates(bool(source.nonzero(row_map).any()), source.shape[0])
+        return row_map, {
+            "scaling_": scaled.scaling,
+            "scale_": scaled.scaling.scale,
+            "kernel_map_": kernel_map,
+            "gamma_": None if kernel_map.kernel is None else kernel_map.kernel.gamma,
+            "landmark_indices_": kernel_map.indices,
+        }
 
-    def _source_features(self, source: Source, rng: np.random.RandomState) -> tuple[RowMap, int, dict[str, Any]]:
+    def _fit_coordinates(self, source: Source, scaled: RowMap, rng: np.random.RandomState) -> KernelMap:
+        """Fit the coordinates to all rows, or to as many of those that are not here as fit in memory."""
         N, m = source.shape
-        row_map = linear_features(self, source)[0]
-        # The map of rows that fit here; the exact one needs them all.
+        if isinstance(source, ArraySource):
+            return self._fit_kernel_map(source.learner_rows(scaled), N, rng)
         most = min(HERE, usable_memory() // 64) // m
         here = np.arange(N) if most >= N else np.sort(rng.choice(N, max(most, 1), replace=False))
         if here.size < N and self._exact(N):
@@ -116,11 +121,8 @@ class KernelDetector(LearnedDetector):
                 f"The 'approximation' parameter of {type(self).__name__} must be 'nystroem' or 'auto' for {N} rows of "
                 f"{m} features that are not here. Got {self.approximation!r} instead."
             )
-        kernel_map = self._fit_kernel_map(row_map(source.take(here)), N, rng)
-        kernel_map = kernel_map._replace(indices=here[kernel_map.indices], n_samples=N)
-        row_map = RowMap(row_map.scaling, kernel_map)
-        self._check_coordinates(any(found.any() for found in source.map(passes.nonzero, row_map)), N)
-        return row_map, kernel_map.T.shape[1], _kernel_attributes(row_map.scaling, kernel_map)
+        kernel_map = self._fit_kernel_map(scaled(source.take(here)), N, rng)
+        return kernel_map._replace(indices=here[kernel_map.indices], n_samples=N)
 
     def _exact(self, N: int) -> bool:
         return self.approximation is None or (self.approximation == "auto" and N <= EXACT_ROWS)
@@ -166,27 +168,13 @@ class KernelDetector(LearnedDetector):
                 "pass (K + K.T) / 2 if that is rounding."
             )
 
-    def _first_dictionary(self, Phi: np.ndarray, n_atoms: int, rng: np.random.RandomState) -> np.ndarray:
+    def _first_dictionary(
+        self, source: Source, row_map: RowMap, n_atoms: int, rng: np.random.RandomState
+    ) -> np.ndarray:
         """D = φ(Y)A: A uniform as in the paper, one training row per atom, or as given."""
         if isinstance(self.init, str) and self.init == "data":
-            return super()._first_dictionary(Phi, n_atoms, rng)
-        if isinstance(self.init, str):
-            A = rng.uniform(size=(n_atoms, Phi.shape[0]))
-        else:
-            A = np.array(self.init, dtype=np.float64)
-        return _unit_atoms(A @ Phi)
-
-    def _source_dictionary(
-        self, source: Source, row_map: RowMap, width: int, n_atoms: int, rng: np.random.RandomState
-    ) -> np.ndarray:
-        if isinstance(self.init, str) and self.init == "data":
-            return super()._source_dictionary(source, row_map, width, n_atoms, rng)
-        if isinstance(self.init, str):
-            return _unit_atoms(
-                combined_rows(source, row_map, n_atoms, lambda k: rng.uniform(size=(k, source.shape[0])))
-            )
-        A = iter(np.array(self.init, dtype=np.float64))
-        return _unit_atoms(combined_rows(source, row_map, n_atoms, lambda k: np.stack([next(A) for _ in range(k)])))
+            return super()._first_dictionary(source, row_map, n_atoms, rng)
+        return combined_rows(self.init, source.shape[0], n_atoms, rng, lambda A: source.weighted(row_map, A))
 
     def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
         own = super()._own_attributes(model, active, features)
@@ -271,22 +259,3 @@ class KernelDetector(LearnedDetector):
     @property
     def _coding(self) -> str:  # type: ignore[override]
         return KERNEL_CODINGS[self.kernel_coding_]
-
-
-def _unit_atoms(D: np.ndarray) -> np.ndarray:
-    bad = np.flatnonzero(~(np.isfinite(D).all(axis=1) & D.any(axis=1)))
-    if bad.size:
-        raise ValueError(
-            f"The 'init' coefficients must make finite, non-zero atoms. Atom {bad[0]} is not; replace its row."
-        )
-    return unit_rows(D)
-
-
-def _kernel_attributes(scaling: Scaling, kernel_map: KernelMap) -> dict[str, Any]:
-    return {
-        "scaling_": scaling,
-        "scale_": scaling.scale,
-        "kernel_map_": kernel_map,
-        "gamma_": None if kernel_map.kernel is None else kernel_map.kernel.gamma,
-        "landmark_indices_": kernel_map.indices,
-    }

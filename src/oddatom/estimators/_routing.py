@@ -1,4 +1,4 @@
-"""Which rows go where: arrays stay here; Dask collections, files, tensors and devices get a `Source`."""
+"""Dispatch an input to its source: an array in memory, a Dask collection, files, or rows on a device."""
 
 from __future__ import annotations
 
@@ -11,19 +11,27 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from oddatom.estimators._validation import refuse_masked
+from oddatom.estimators._validation import check_rows, refuse_masked
+from oddatom.estimators._weights import check_weights, refuse_weights
 from oddatom.rows import Source
 from oddatom.rows import blocks as passes
+from oddatom.rows.array import ArraySource
 
 
 @contextmanager
-def opened(detector: Any, X: Any) -> Iterator[Source | None]:
-    """Open rows that are not to be worked on as one array here (None of others), for `fit`."""
+def opened(detector: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Iterator[tuple[Source, tuple[Any, Any]]]:
+    """Open rows for `fit`; yield their source, and X and y as callbacks are to see them.
+
+    Rows of weight 0 are left out.
+    """
     source = _open(detector, X)
     if source is None:
-        yield None
+        rows = check_rows(detector, X, reset=True)
+        rows, y, weights = check_weights(detector, sample_weight, rows, y)
+        yield ArraySource(rows, weights), (rows, y)
         return
     try:
+        refuse_weights(detector, sample_weight, f"rows elsewhere ({type(X).__name__}, device={detector.device!r})")
         if source.shape[0] < 2:
             raise ValueError(
                 f"Found {source.shape[0]} rows where {type(detector).__name__} needs at least 2. Look at what was "
@@ -32,7 +40,7 @@ def opened(detector: Any, X: Any) -> Iterator[Source | None]:
         if source.n_features < 1:
             raise ValueError(f"Found no columns where {type(detector).__name__} needs at least 1.")
         _take_names(detector, source)
-        yield source
+        yield source, (X, y)
     finally:
         if source is not X:
             source.close()

@@ -37,18 +37,19 @@ def check_parameters(estimator: Any, advice: dict[str, str]) -> None:
         )
 
 
+def fitted_attributes(estimator: Any) -> dict[str, Any]:
+    """Return the fitted attributes of an estimator by name."""
+    return {name: value for name, value in vars(estimator).items() if name.endswith("_") and not name.startswith("_")}
+
+
 @contextmanager
 def old_model_on_error(estimator: Any) -> Iterator[None]:
     """Whatever ends the body early (bad input, Ctrl-C), leave the estimator as fitted, or unfitted, as it was."""
-
-    def fitted() -> dict[str, Any]:
-        return {k: v for k, v in vars(estimator).items() if k.endswith("_") and not k.startswith("_")}
-
-    before = fitted()
+    before = fitted_attributes(estimator)
     try:
         yield
     except BaseException:
-        for name in fitted():
+        for name in fitted_attributes(estimator):
             delattr(estimator, name)
         vars(estimator).update(before)
         raise

@@ -15,13 +15,12 @@ from oddatom.arrays.threads import threads
 from oddatom.estimators._callbacks import with_callbacks
 from oddatom.estimators._fitting import LearnedDetector
 from oddatom.estimators._partial import KEEP, Memory, batch
-from oddatom.estimators._validation import check_parameters, check_rows, old_model_on_error
+from oddatom.estimators._validation import check_parameters, check_rows, fitted_attributes, old_model_on_error
 from oddatom.learners.dl import ATOM_SOLVERS, DL
 from oddatom.learners.trimming import trim_batch
-from oddatom.model_io.schema import fitted
 from oddatom.passes.group import ShardGroup
 from oddatom.penalties import make_penalty
-from oddatom.rows.array import LocalShard
+from oddatom.rows.array import ArraySource, LocalShard
 
 
 def _learns_on(detector: Any) -> bool:
@@ -270,9 +269,10 @@ class DLOCSVM(LearnedDetector):
             twin = copy.copy(self)
             if hasattr(self, "dictionary_"):
                 twin.init, twin.n_atoms, y = self.dictionary_, self._same_n_atoms(), None
-            svm = with_callbacks(LearnedDetector._fit)(twin, rows, y)
-            self.__dict__.update(fitted(twin))
-            self._calibrate(rows)
+            source = ArraySource(rows)
+            svm = with_callbacks(LearnedDetector._fit)(twin, source, (rows, y))
+            self.__dict__.update(fitted_attributes(twin))
+            self._calibrate(source)
         for finding, category in self._findings(svm, self.components_.shape[0]):
             warnings.warn(finding, category, stacklevel=2)
         return self

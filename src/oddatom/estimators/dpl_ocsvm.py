@@ -23,7 +23,9 @@ from oddatom.learners.dpl import DPL, PAIR_SOLVERS, REPRESENTATIONS
 from oddatom.learners.trimming import trim_pairs
 from oddatom.pairs.theorem2 import KKT_TOL
 from oddatom.passes.group import ShardGroup
-from oddatom.rows.array import PairShard
+from oddatom.rows import Source
+from oddatom.rows.array import ArraySource, PairShard
+from oddatom.rows.row_map import RowMap
 from oddatom.scores.margin import linear_margin
 
 
@@ -164,7 +166,6 @@ class DPLOCSVM(LearnedDetector):
     True
     """
 
-    _Shard = PairShard
     _shard_kind = "pairs"
     _l1_name: ClassVar[str] = "gamma"  # the parameter that weighs the l1 penalty
     _row_weights = ("beta", "gamma")
@@ -270,10 +271,12 @@ class DPLOCSVM(LearnedDetector):
     def _linear(self) -> bool:
         return self.representation == "analysis"
 
-    def _last_codes(self, shard: PairShard, D: np.ndarray, learner: Learner) -> Codes:
-        if not self._linear:
-            return super()._last_codes(shard, D, learner)
-        return CODINGS[learner.coding](shard.Y, D, min(learner.s, D.shape[0]), gram=D @ D.T)
+    def _training_codes(
+        self, source: Source, row_map: RowMap, group: ShardGroup[Any], D: np.ndarray, learner: Learner
+    ) -> Codes | None:
+        if not self._linear or not isinstance(source, ArraySource):
+            return super()._training_codes(source, row_map, group, D, learner)
+        return CODINGS[learner.coding](source.learner_rows(row_map), D, min(learner.s, D.shape[0]), gram=D @ D.T)
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
         if self._linear and self.score_ == "margin":

@@ -16,6 +16,9 @@ from oddatom.estimators._kernel import KernelDetector
 from oddatom.estimators._validation import check_rows
 from oddatom.estimators.dpl_ocsvm import DPLOCSVM
 from oddatom.explain import as_frame_like
+from oddatom.passes import PairPasses, ShardGroup
+from oddatom.rows import Source
+from oddatom.rows.array import ArraySource
 from oddatom.scaling.linear import Scaling
 from oddatom.scores.margin import linear_margin
 
@@ -241,8 +244,9 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
                 margins[chunk][rows] = linear_margin(K, Scaling(None, None, 1.0), plane)
         return margins
 
-    def _last_margins(self, shard: Any, w: np.ndarray) -> np.ndarray | None:
-        return shard.analysed() @ w if self._linear else None
+    def _training_margins(self, source: Source, group: ShardGroup[Any], w: np.ndarray) -> np.ndarray | None:
+        here = self._linear and isinstance(source, ArraySource)
+        return group.map(PairPasses.analysed)[0] @ w if here else None
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
         if self.score_ == "margin" and margins is not None:

@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from oddatom._documented import DocumentedMixin
 from oddatom.arrays.threads import threads
 from oddatom.boundary.plane import GAP_TOL
-from oddatom.boundary.row_space import as_block, fit_rows
+from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.estimators._weights import check_weights
 from oddatom.exceptions import DegenerateMarginWarning, SolverWarning
-from oddatom.model_io.mixin import SaveMixin
 from oddatom.rows.array import OneClassShard
+from oddatom.rows.array.row_space import as_block, fit_rows
 
 CHUNK_ROWS = 16_384  # scored at a time
 

@@ -15,19 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 from oddatom._documented import DocumentedMixin
 from oddatom.arrays.threads import threads
 from oddatom.decisions import CrossConformal, Threshold, ThresholdMixin, quantile_offset
-from oddatom.ensemble.draws import draw_order, draw_rows
+from oddatom.ensemble.draws import draw_rows
 from oddatom.ensemble.members import Sizes
 from oddatom.ensemble.model import SCORES, learn_ensemble
 from oddatom.ensemble.parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
 from oddatom.estimators._partial import KEEP, Memory, batch
 from oddatom.estimators._routing import opened, score_elsewhere
+from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._score_parameter import ScoreParameterMixin
 from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.explain import as_frame_like
-from oddatom.model_io.mixin import SaveMixin
 from oddatom.rows import Source
-from oddatom.rows import blocks as passes
+from oddatom.rows.array import ArraySource
 
 SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
 LEAST_DEVIATION = 0.5  # of scores that repeat; but for the margin they are made of z-scores, and tables have .5 to .8
@@ -195,8 +195,8 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         threshold = self._check()
         with old_model_on_error(self), threads(self.n_jobs):
             self.__dict__.pop("memory_", None)
-            with opened(self, X) as source:
-                self._learn(check_rows(self, X, reset=True) if source is None else None, source)
+            with opened(self, X) as (source, _):
+                self._learn(source)
             self._cut(threshold)
         return self
 
@@ -226,7 +226,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         """
         threshold = self._check()
         with old_model_on_error(self), threads(self.n_jobs), batch(self, X, keep) as rows:
-            self._learn(rows, None)
+            self._learn(ArraySource(rows))
             self._cut(threshold)
         return self
 
@@ -235,27 +235,20 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         self._check_trim()
         return self._check_threshold(self.threshold, fitted=False)
 
-    def _learn(self, X: Any, source: Source | None) -> None:
-        """Learn the ensemble from a sample of the rows, of X or of a source, and score all of them."""
+    def _learn(self, source: Source) -> None:
+        """Learn the ensemble from a sample of the rows, and score all of them."""
         rng = check_random_state(self.random_state)
-        seed = rng.randint(2**31 - 1)
-        if source is None:
-            X = np.ascontiguousarray(X)
-            sample = X[draw_order(X, seed)[:SAMPLE_ROWS]]
-        else:
-            passes.check_extent(source)
-            sample = draw_rows(source, seed, SAMPLE_ROWS)
+        source.check_finite()
+        sample = draw_rows(source, rng.randint(2**31 - 1), SAMPLE_ROWS)
         sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
         agreement, nu = float(self.agreement), float(self.nu)
         self.ensemble_, parts = learn_ensemble(sample, self.trim, self.n_groups, sizes, agreement, nu, rng)
         self.score_ = self._score_by
         self.conformal_ = CrossConformal(self._held_out(sample, parts))
-        if source is not None:
-            self.train_scores_ = source.sorted_scores(self)
-        elif sample.shape[0] == X.shape[0]:
-            self.train_scores_ = np.sort(self._score(self.ensemble_.z_scores(parts)))
+        if isinstance(source, ArraySource) and sample.shape[0] == source.shape[0]:
+            self.train_scores_ = np.sort(self._score(self.ensemble_.z_scores(parts)))  # the parts are at hand
         else:
-            self.train_scores_ = np.sort(self._block_scores(X))
+            self.train_scores_ = source.sorted_scores(self)
 
     def _cut(self, threshold: Threshold) -> None:
         by_svm = self.score_ == "margin"

@@ -9,10 +9,9 @@ The driver holds dictionaries, the plane and small matrices; the rows stay in th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -21,11 +20,23 @@ from oddatom.boundary.plane import OneClassFit, fit_one_class, is_flat, quantile
 from oddatom.boundary.weighted import fit_weighted, weighted_quantile_offset
 from oddatom.exceptions import WorkerLostError
 from oddatom.history import History
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import MarginPasses, PlanePasses, ShardGroup, SweepPasses, WeightedPasses
 from oddatom.passes.meter import Meter
 from oddatom.penalties import Penalty
 
-SVM_SOLVERS: dict[str, Callable[..., OneClassFit]] = {"exact": fit_one_class, "libsvm": fit_libsvm}
+S = TypeVar("S", bound=SweepPasses)
+
+
+class SVMSolver(Protocol):
+    """Solves the one-class SVM on the n columns that the shards have been handed."""
+
+    def __call__(
+        self, group: ShardGroup[PlanePasses], n: int, nu: float, *, w0: np.ndarray | None = None
+    ) -> OneClassFit:
+        """Return the plane; the shards keep the multipliers."""
+
+
+SVM_SOLVERS: dict[str, SVMSolver] = {"exact": fit_one_class, "libsvm": fit_libsvm}
 
 
 @dataclass
@@ -53,7 +64,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Learner(ABC):
+class Learner(ABC, Generic[S]):
     """What Algorithm 1 needs to know besides the rows and the first dictionary, and the learner's own steps."""
 
     s: int
@@ -68,22 +79,22 @@ class Learner(ABC):
     coding: str = "omp"  # which of oddatom.coding.CODINGS makes the sparse codes
 
     @abstractmethod
-    def start(self, group: ShardGroup[Any], D: np.ndarray) -> Model:
+    def start(self, group: ShardGroup[S], D: np.ndarray) -> Model:
         """Give the shards their first codes, made with D, and return the model they belong to."""
 
     @abstractmethod
-    def sweep(self, group: ShardGroup[Any], model: Model) -> np.ndarray:
+    def sweep(self, group: ShardGroup[S], model: Model) -> np.ndarray:
         """Update every active atom and its row of codes, w and lam fixed.
 
         Returns −1 for atoms that turned round and +1 for the others: the sign their part of the next plane will have.
         """
 
     @abstractmethod
-    def objective(self, group: ShardGroup[Any], model: Model, norms: np.ndarray) -> float:
+    def objective(self, group: ShardGroup[S], model: Model, norms: np.ndarray) -> float:
         """Return F for codes whose rows have these norms."""
 
     @abstractmethod
-    def encode_anew(self, group: ShardGroup[Any], model: Model) -> None:
+    def encode_anew(self, group: ShardGroup[S], model: Model) -> None:
         """Hand the SVM the rows coded with the active atoms, as new rows will be."""
 
 
@@ -98,7 +109,7 @@ class Observer:
         return False
 
 
-def learn(group: ShardGroup[Any], D: np.ndarray, learner: Learner, observer: Observer | None = None) -> Model:
+def learn(group: ShardGroup[S], D: np.ndarray, learner: Learner[S], observer: Observer | None = None) -> Model:
     """Run Algorithm 1 from the dictionary D; the shards keep codes and multipliers as the last sweep left them.
 
     A `WorkerLostError` carries the model as of the last whole iteration.
@@ -128,16 +139,18 @@ def learn(group: ShardGroup[Any], D: np.ndarray, learner: Learner, observer: Obs
     return model
 
 
-def fit_svm(group: ShardGroup[Any], active: np.ndarray, learner: Learner, w0: np.ndarray | None = None) -> OneClassFit:
+def fit_svm(
+    group: ShardGroup[SweepPasses], active: np.ndarray, learner: Learner[S], w0: np.ndarray | None = None
+) -> OneClassFit:
     """Solve the one-class SVM on the active atoms' codes; w comes back over all atoms."""
-    group.map("svm_open", active)
+    group.map(SweepPasses.svm_open, active)
     fit = _solve_svm(group, int(active.sum()), learner, None if w0 is None else w0[active])
     w = np.zeros(active.size)
     w[active] = fit.w
     return fit._replace(w=w)
 
 
-def fit_last_svm(group: ShardGroup[Any], model: Model, learner: Learner) -> tuple[OneClassFit, float]:
+def fit_last_svm(group: ShardGroup[S], model: Model, learner: Learner[S]) -> tuple[OneClassFit, float]:
     """Code the rows anew with the active atoms, as new rows will be, and fit the SVM on those codes.
 
     Where there is no margin at nu, the plane of the next larger nu that has one is taken (in steps of 1.5: the larger
@@ -152,23 +165,26 @@ def fit_last_svm(group: ShardGroup[Any], model: Model, learner: Learner) -> tupl
             nu = min(1.0, 1.5 * nu)
             svm = _solve_svm(group, n, replace(learner, nu=nu))
         if nu > learner.nu and not svm.degenerate:
-            offset = weighted_quantile_offset if learner.weighted else quantile_offset
-            svm = svm._replace(rho=offset(group, svm.w, learner.nu))
+            if learner.weighted:
+                rho = weighted_quantile_offset(cast(ShardGroup[WeightedPasses], group), svm.w, learner.nu)
+            else:
+                rho = quantile_offset(group, svm.w, learner.nu)
+            svm = svm._replace(rho=rho)
         return svm._replace(flat=is_flat(group, svm)), nu
     except WorkerLostError as error:
         error.model = model
         raise
 
 
-def lagrangian(group: ShardGroup[Any], model: Model, learner: Learner) -> float:
+def lagrangian(group: ShardGroup[S], model: Model, learner: Learner[S]) -> float:
     """F + eta·(½‖w‖² − Σ_j lam_j w·x_j): what a sweep lowers, w and lam fixed (rho and xi cancel)."""
-    weighted, squares = group.map_reduce("code_sums")
-    w, C = model.svm.w, learner.nu * group.map_reduce("svm_summary")[0]
+    weighted, squares = group.sum(SweepPasses.code_sums)
+    w, C = model.svm.w, learner.nu * group.sum(MarginPasses.svm_summary)[0]
     F = learner.objective(group, model, np.sqrt(squares))
     return F + learner.eta * (0.5 * float(w @ w) - float(w @ weighted) / C)
 
 
-def check_overflow(square: float, learner: Learner) -> None:
+def check_overflow(square: float, learner: Learner[S]) -> None:
     """Refuse to go on with codes, or weights of them, whose square has overflowed."""
     if not np.isfinite(square):
         raise ValueError(
@@ -177,12 +193,15 @@ def check_overflow(square: float, learner: Learner) -> None:
         )
 
 
-def _solve_svm(group: ShardGroup[Any], n: int, learner: Learner, w0: np.ndarray | None = None) -> OneClassFit:
-    solver = fit_weighted if learner.weighted else SVM_SOLVERS[learner.svm_solver]
-    return solver(group, n, learner.nu, w0=w0)
+def _solve_svm(
+    group: ShardGroup[SweepPasses], n: int, learner: Learner[S], w0: np.ndarray | None = None
+) -> OneClassFit:
+    if learner.weighted:
+        return fit_weighted(cast(ShardGroup[WeightedPasses], group), n, learner.nu, w0=w0)
+    return SVM_SOLVERS[learner.svm_solver](group, n, learner.nu, w0=w0)
 
 
-def _record(group: ShardGroup[Any], model: Model, learner: Learner, started: float, before: Meter) -> None:
+def _record(group: ShardGroup[S], model: Model, learner: Learner[S], started: float, before: Meter) -> None:
     F = learner.objective(group, model, model.norms)
     model.history.record(
         F=F,

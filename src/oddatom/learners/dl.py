@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
 from oddatom.atoms.theorem1 import AtomSolution, power_atom, solve_atom, solve_atom_rows
 from oddatom.learners.alternate import Learner, Model, check_overflow, fit_svm, lagrangian
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import MarginPasses, ShardGroup, SweepPasses
 
 AtomSolver = Callable[[np.ndarray, np.ndarray, np.ndarray], AtomSolution]
 
@@ -25,37 +24,37 @@ VERY_WIDE = 400  # and from here on one with fewer rows than features
 
 
 @dataclass(frozen=True)
-class DL(Learner):
+class DL(Learner[SweepPasses]):
     """Dictionary learning with sparse codes."""
 
     atom_solver: str = "exact"
 
-    def start(self, group: ShardGroup[Any], D: np.ndarray) -> Model:
+    def start(self, group: ShardGroup[SweepPasses], D: np.ndarray) -> Model:
         """Code the rows with D by OMP, which fixes the support."""
-        counts, _ = group.map_reduce("encode", D, self.s, self.coding)
-        group.map("start_sweeps", D)
+        counts, _ = group.sum(SweepPasses.encode, D, self.s, self.coding)
+        group.map(SweepPasses.start_sweeps, D)
         active = counts > 0
-        norms = np.sqrt(group.map_reduce("code_sums")[1])
+        norms = np.sqrt(group.sum(SweepPasses.code_sums)[1])
         return Model(D.copy(), active, counts, norms, fit_svm(group, active, self))
 
-    def sweep(self, group: ShardGroup[Any], model: Model) -> np.ndarray:
+    def sweep(self, group: ShardGroup[SweepPasses], model: Model) -> np.ndarray:
         """Update every active atom by Theorem 1; see `Learner.sweep`."""
         D, w = model.D, model.svm.w
-        kappa = self.eta / (self.nu * group.map_reduce("svm_summary")[0]) * w
+        kappa = self.eta / (self.nu * group.sum(MarginPasses.svm_summary)[0]) * w
         exact, m = self.atom_solver == "exact", D.shape[1]
         by_rows = exact & (m >= WIDE) & (model.counts < (m if m >= VERY_WIDE else m / 2))
-        order = np.flatnonzero(model.active)
+        order = np.flatnonzero(model.active).tolist()
         trace = [lagrangian(group, model, self)] if self.track_atoms else []
         flips = np.ones(D.shape[0])
         moments = None
         for position, i in enumerate(order):
             if by_rows[i]:
-                R, c = _rows(group, int(i), D[i], float(kappa[i]))
+                R, c = _rows(group, i, D[i], float(kappa[i]))
                 cc = float(c @ c)
                 check_overflow(cc, self)
                 solution = solve_atom_rows(R, c, D[i])
             else:
-                A, g, cc = group.map_reduce("moments", i, D[i], kappa[i]) if moments is None else moments
+                A, g, cc = group.sum(SweepPasses.moments, i, D[i], kappa[i]) if moments is None else moments
                 check_overflow(cc, self)
                 solution = ATOM_SOLVERS[self.atom_solver](A, g, D[i])
             t = sqrt(max(solution.gain + cc, 0.0))  # ‖R d + c‖
@@ -67,30 +66,30 @@ class DL(Learner):
             else:  # the row is trimmed for good; the atom stays as it was
                 done = (i, D[i], D[i], 0.0, kappa[i])
                 model.active[i] = False
-            ahead = order[position + 1] if position + 1 < order.size else None
+            ahead = order[position + 1] if position + 1 < len(order) else None
             if self.track_atoms or ahead is None or by_rows[ahead]:
-                group.map("commit", *done)
+                group.map(SweepPasses.commit, *done)
                 moments = None
                 if self.track_atoms:
                     trace.append(lagrangian(group, model, self))
             else:
-                moments = group.map_reduce("commit_and_moments", done, (ahead, D[ahead], kappa[ahead]))
+                moments = group.sum(SweepPasses.commit_and_moments, done, (ahead, D[ahead], kappa[ahead]))
         if self.track_atoms:
             model.history.lagrangian.append(np.array(trace))
         return flips
 
-    def objective(self, group: ShardGroup[Any], model: Model, norms: np.ndarray) -> float:
+    def objective(self, group: ShardGroup[SweepPasses], model: Model, norms: np.ndarray) -> float:
         """Return F = ½‖E‖² + beta Σ phi(‖x^i‖)."""
-        return 0.5 * group.map_reduce("sq_error")[0] + sum(self.penalty.value(float(t)) for t in norms)
+        return 0.5 * group.sum(SweepPasses.sq_error)[0] + sum(self.penalty.value(float(t)) for t in norms)
 
-    def encode_anew(self, group: ShardGroup[Any], model: Model) -> None:
+    def encode_anew(self, group: ShardGroup[SweepPasses], model: Model) -> None:
         """Code the rows by OMP with the active atoms."""
         D = model.D[model.active]
-        group.map("encode", D, min(self.s, D.shape[0]), self.coding)
-        group.map("svm_open", np.ones(D.shape[0], bool))
+        group.map(SweepPasses.encode, D, min(self.s, D.shape[0]), self.coding)
+        group.map(SweepPasses.svm_open, np.ones(D.shape[0], bool))
 
 
-def _rows(group: ShardGroup[Any], i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray]:
+def _rows(group: ShardGroup[SweepPasses], i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray]:
     """R and c of an atom with far fewer rows than features, where Theorem 1 is solved in the space of the rows."""
-    pieces = group.map("rows", i, d, kappa)
+    pieces = group.map(SweepPasses.rows, i, d, kappa)
     return np.concatenate([R for R, _ in pieces]), np.concatenate([c for _, c in pieces])

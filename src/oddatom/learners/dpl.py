@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from oddatom.learners.alternate import Learner, Model, check_overflow, fit_svm, lagrangian
 from oddatom.pairs.gradient import gradient_pair
 from oddatom.pairs.theorem2 import Pair, PairSolution, exact_pair, least_squares_map
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import MarginPasses, PairPasses, ShardGroup, SweepPasses
 
 PAIR_SOLVERS: dict[str, Callable[..., PairSolution]] = {"exact": exact_pair, "gradient": gradient_pair}
 CACHE = 2**25  # numbers: 256 MB
@@ -24,32 +23,32 @@ REPRESENTATIONS = ("analysis", "omp")
 
 
 @dataclass(frozen=True)
-class DPL(Learner):
+class DPL(Learner[PairPasses]):
     """Dictionary pair learning: codes are linear in the rows."""
 
     gamma: float | None = None  # None: 1/√N
     pair_solver: str = "exact"
     representation: str = "analysis"
 
-    def start(self, group: ShardGroup[Any], D: np.ndarray) -> Model:
+    def start(self, group: ShardGroup[PairPasses], D: np.ndarray) -> Model:
         """Code the rows with D by OMP, which fixes the support; P is the least-squares map from rows to these codes."""
-        counts, _ = group.map_reduce("encode", D, self.s, self.coding)
-        YY, XY = group.map_reduce("start_moments")
+        counts, _ = group.sum(SweepPasses.encode, D, self.s, self.coding)
+        YY, XY = group.sum(PairPasses.start_moments)
         P = least_squares_map(YY, XY)
-        group.map("start_pairs", P)
-        group.map("start_sweeps", D)
+        group.map(PairPasses.start_pairs, P)
+        group.map(SweepPasses.start_sweeps, D)
         active = counts > 0
         P[~active] = 0.0
-        norms = np.sqrt(group.map_reduce("code_sums")[1])
+        norms = np.sqrt(group.sum(SweepPasses.code_sums)[1])
         svm = fit_svm(group, active, self)
-        gamma = 1.0 / np.sqrt(group.map_reduce("svm_summary")[0]) if self.gamma is None else self.gamma
+        gamma = 1.0 / np.sqrt(group.sum(MarginPasses.svm_summary)[0]) if self.gamma is None else self.gamma
         alpha = gamma * counts / max(float(np.linalg.norm(counts)), 1.0)
         return Model(D.copy(), active, counts, norms, svm, P=P, alpha=alpha, measures={"kkt": 0.0})
 
-    def sweep(self, group: ShardGroup[Any], model: Model) -> np.ndarray:
+    def sweep(self, group: ShardGroup[PairPasses], model: Model) -> np.ndarray:
         """Update every active pair by Theorem 2; see `Learner.sweep`."""
         D, P, alpha = model.D, model.P, model.alpha
-        kappa = self.eta / (self.nu * group.map_reduce("svm_summary")[0]) * model.svm.w
+        kappa = self.eta / (self.nu * group.sum(MarginPasses.svm_summary)[0]) * model.svm.w
         solve = PAIR_SOLVERS[self.pair_solver]
         flips = np.ones(D.shape[0])
         room = CACHE - sum(basis.T.size for basis in model.bases.values())  # for bases to keep from sweep to sweep
@@ -59,7 +58,7 @@ class DPL(Learner):
             old = [D[i]]  # the atom that the shards' residual belongs to
 
             def halfway(d: np.ndarray, i: int = i, old: list[np.ndarray] = old) -> None:
-                group.map_reduce("pair_commit", old[0], d, P[i])
+                group.sum(PairPasses.pair_commit, old[0], d, P[i])
                 old[0] = d
                 trace.append(lagrangian(group, model, self))
 
@@ -67,7 +66,7 @@ class DPL(Learner):
             known = model.bases.get(i), model.n_iter > 0
             pair = Pair(i, D[i], *weights, self.penalty, int(model.counts[i]), *known)
             d, P[i], residual, basis = solve(group, pair, halfway if self.track_atoms else None)
-            (square,) = group.map_reduce("pair_commit", old[0], d, P[i])
+            (square,) = group.sum(PairPasses.pair_commit, old[0], d, P[i])
             check_overflow(square, self)
             model.norms[i] = np.sqrt(square)
             if P[i].any():
@@ -87,17 +86,17 @@ class DPL(Learner):
             model.history.lagrangian.append(np.array(trace))
         return flips
 
-    def objective(self, group: ShardGroup[Any], model: Model, norms: np.ndarray) -> float:
+    def objective(self, group: ShardGroup[PairPasses], model: Model, norms: np.ndarray) -> float:
         """Return F = ½‖E‖² + beta Σ phi(‖x^i‖) + Σ alpha_i ‖x^i‖₁."""
         penalties = sum(self.penalty.value(float(t)) for t in norms)
-        (absolute,) = group.map_reduce("absolute_sums")
-        return 0.5 * group.map_reduce("sq_error")[0] + penalties + float(model.alpha @ absolute)
+        (absolute,) = group.sum(PairPasses.absolute_sums)
+        return 0.5 * group.sum(SweepPasses.sq_error)[0] + penalties + float(model.alpha @ absolute)
 
-    def encode_anew(self, group: ShardGroup[Any], model: Model) -> None:
+    def encode_anew(self, group: ShardGroup[PairPasses], model: Model) -> None:
         """Make the codes P y of all rows, or code them by OMP, with the active atoms."""
         D, P = model.D[model.active], model.P[model.active]
         if self.representation == "analysis":
-            group.map("analyse", P)
+            group.map(PairPasses.analyse, P)
         else:
-            group.map("encode", D, min(self.s, D.shape[0]), self.coding)
-            group.map("svm_open", np.ones(D.shape[0], bool))
+            group.map(SweepPasses.encode, D, min(self.s, D.shape[0]), self.coding)
+            group.map(SweepPasses.svm_open, np.ones(D.shape[0], bool))

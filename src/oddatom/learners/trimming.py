@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse
 
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import PairPasses, ShardGroup, SweepPasses
 from oddatom.penalties import Penalty
 
 
 def trim_batch(
-    group: ShardGroup[Any], D: np.ndarray, s: int, penalty: Penalty, coding: str = "omp"
+    group: ShardGroup[SweepPasses], D: np.ndarray, s: int, penalty: Penalty, coding: str = "omp"
 ) -> scipy.sparse.csr_array:
     """OMP with D, then zero the row of every atom whose sigma_1(E + x d) the penalty shrinks to zero.
 
     E stays as the pursuit left it: Algorithm 3 does not update it while it trims.
     """
-    counts, _ = group.map_reduce("encode", D, s, coding)
-    group.map("start_sweeps", D)
+    counts, _ = group.sum(SweepPasses.encode, D, s, coding)
+    group.map(SweepPasses.start_sweeps, D)
     keep = np.zeros(D.shape[0])
-    for i in np.flatnonzero(counts):
-        A, _, _ = group.map_reduce("moments", i, D[i], 0.0)
+    for i in np.flatnonzero(counts).tolist():
+        A, _, _ = group.sum(SweepPasses.moments, i, D[i], 0.0)
         sigma = float(np.sqrt(max(np.linalg.eigvalsh(A)[-1], 0.0)))
         keep[i] = penalty.prox(sigma) > 0.0
-    codes = scipy.sparse.vstack(group.map("codes"), format="csr")
+    codes = scipy.sparse.vstack(group.map(SweepPasses.codes), format="csr")
     return codes @ scipy.sparse.diags_array(keep)
 
 
 def trim_pairs(
-    group: ShardGroup[Any], D: np.ndarray, P: np.ndarray, s: int, tol: float, coding: str = "omp"
+    group: ShardGroup[PairPasses], D: np.ndarray, P: np.ndarray, s: int, tol: float, coding: str = "omp"
 ) -> scipy.sparse.csr_array:
     """OMP with D, then zero the row of every atom whose analysis atom finds nothing in the batch: ‖Y p_i‖ < tol."""
-    group.map("encode", D, s, coding)
-    (squares,) = group.map_reduce("analysis_squares", P)
-    codes = scipy.sparse.vstack(group.map("codes"), format="csr")
+    group.map(SweepPasses.encode, D, s, coding)
+    (squares,) = group.sum(PairPasses.analysis_squares, P)
+    codes = scipy.sparse.vstack(group.map(SweepPasses.codes), format="csr")
     return codes @ scipy.sparse.diags_array((np.sqrt(np.maximum(squares, 0.0)) >= tol).astype(float))

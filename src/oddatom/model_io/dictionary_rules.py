@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from oddatom.estimators import DPLOCSVM
+from oddatom.estimators._kernel import KernelDetector
 from oddatom.history import COLUMNS, ROUND_COLUMNS, History
 from oddatom.kernels.coordinates import KernelMap
 from oddatom.kernels.functions import KERNELS, Kernel
@@ -139,9 +141,6 @@ def _schema(*, pair: bool, kernel: bool) -> Schema:
 
 def dictionary_schema(Class: type) -> Schema:
     """Return the schema of one of the four dictionary detectors."""
-    from oddatom.estimators import DPLOCSVM
-    from oddatom.estimators._kernel import KernelDetector
-
     return _SCHEMAS[issubclass(Class, DPLOCSVM), issubclass(Class, KernelDetector)]
 
 

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from oddatom.estimators._partial import Memory
 from oddatom.model_io.rules import Sizes, demand, integer, number, numbers, record
 
-
-def _memory() -> type:
-    from oddatom.estimators._partial import Memory
-
-    return Memory
-
-
 _MEMORY = record(
-    _memory,
+    lambda: Memory,
     {
         "rows": numbers("remembered", "features"),
         "clocks": numbers("remembered", least=0.0, most=1.0),

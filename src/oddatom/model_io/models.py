@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from oddatom._within import detector_within
 from oddatom.decisions import check_threshold
+from oddatom.estimators._validation import fitted_attributes
 from oddatom.model_io.registry import MODELS, model_name
 from oddatom.model_io.rules import Mismatch, demand, shown
-from oddatom.model_io.schema import check_attributes, fitted
+from oddatom.model_io.schema import check_attributes
 from oddatom.model_io.tree import Decoder, Encoder
 
 OUTPUTS = ("default", "pandas", "polars")  # of scikit-learn's set_output
@@ -36,7 +37,7 @@ def encode_model(model: Any, encoder: Encoder, path: str) -> dict[str, Any]:
     tree = {
         "class": name,
         "parameters": {key: encoder.encode(v, f"{inside}parameters.{key}") for key, v in parameters.items()},
-        "attributes": {key: encoder.encode(v, f"{inside}{key}") for key, v in sorted(fitted(model).items())},
+        "attributes": {key: encoder.encode(v, f"{inside}{key}") for key, v in sorted(fitted_attributes(model).items())},
     }
     _check(model, name, inside)
     output = getattr(model, "_sklearn_output_config", {}).get("transform")

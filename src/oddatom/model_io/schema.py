@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from oddatom.estimators._validation import fitted_attributes
 from oddatom.model_io.rules import Rule, Rules, Sizes, demand, integer, names
 
 
@@ -41,7 +42,7 @@ FEATURES: dict[str, Rule] = {
 
 def check_attributes(model: Any, schema: Schema, path: str) -> None:
     """Raise `Mismatch` unless the fitted attributes of a model are those of its schema, and fit each other."""
-    found = fitted(model)
+    found = fitted_attributes(model)
     for name in found:
         demand(name in schema.attributes, f"{path}{name}", "a fitted attribute of the class", found[name])
     together = schema.together & set(found)
@@ -53,8 +54,3 @@ def check_attributes(model: Any, schema: Schema, path: str) -> None:
         if name in found:
             rule(found[name], f"{path}{name}", sizes)
     schema.finish(model, path, sizes)
-
-
-def fitted(model: Any) -> dict[str, Any]:
-    """Return the fitted attributes of an estimator."""
-    return {name: value for name, value in vars(model).items() if name.endswith("_") and not name.startswith("_")}

@@ -18,8 +18,8 @@ import numpy as np
 from numba import njit
 
 from oddatom.arrays.blas import add_gram
+from oddatom.arrays.cholesky import cholesky
 from oddatom.arrays.sums import dot
-from oddatom.atoms._kernels import cholesky
 
 MAX_STEPS = 100
 MORE = 16  # rows solved at first, besides one per column of U

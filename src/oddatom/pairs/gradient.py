@@ -10,19 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import hypot
-from typing import Any
 
 import numpy as np
 
 from oddatom.pairs.theorem2 import SAFE, Pair, PairSolution, make_basis
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import PairPasses, ShardGroup
 from oddatom.penalties import L21
 
 STEPS = 200  # as in the published program
 
 
 def gradient_pair(
-    group: ShardGroup[Any], pair: Pair, halfway: Callable[[np.ndarray], None] | None = None, steps: int = STEPS
+    group: ShardGroup[PairPasses], pair: Pair, halfway: Callable[[np.ndarray], None] | None = None, steps: int = STEPS
 ) -> PairSolution:
     """Take `steps` descent steps in d and ascent steps in τ₁ and τ₂; p comes from the last of them.
 
@@ -31,12 +30,12 @@ def gradient_pair(
     i, old, kappa, alpha, penalty, _, basis, _ = pair
     assert isinstance(penalty, L21)
     d, p, beta = old, np.zeros(old.size), penalty.beta
-    group.map("pair_open", i, old, old, kappa, alpha)
+    group.map(PairPasses.pair_open, i, old, old, kappa, alpha)
     basis = basis or make_basis(group, pair, full=False)[0]
-    ((b, _, _),) = group.map_reduce("pair_basis", basis.T, alpha)
-    (M,) = group.map_reduce("pair_cross", old)  # UᵀR
+    ((b, _, _),) = group.sum(PairPasses.pair_basis, basis.T, alpha)
+    (M,) = group.sum(PairPasses.pair_cross, old)  # UᵀR
     constant = b - M @ old  # Uᵀ(eta·w_i lam)
-    (one,) = group.map_reduce("pair_ascend", np.zeros(b.size), 0.0)  # Uᵀτ₁
+    (one,) = group.sum(PairPasses.pair_ascend, np.zeros(b.size), 0.0)  # Uᵀτ₁
     two = np.zeros(b.size)  # Uᵀτ₂
     size, curvature = float(np.vdot(M, M)), hypot(alpha, beta)  # the latter's square may overflow
     for _ in range(steps):
@@ -45,7 +44,7 @@ def gradient_pair(
             d = d + (v @ M) / size
             d = d / np.linalg.norm(d)
         if curvature > SAFE:  # weights below are rounding
-            (one,) = group.map_reduce("pair_ascend", v, alpha / curvature / curvature)
+            (one,) = group.sum(PairPasses.pair_ascend, v, alpha / curvature / curvature)
             two = two + (beta / curvature / curvature) * v
             two = two / max(1.0, float(np.linalg.norm(two)))
     rest = M @ d + constant - alpha * one
@@ -53,7 +52,7 @@ def gradient_pair(
     if float(np.linalg.norm(rest)) > beta:
         q = rest - beta * two
         p = basis.T @ q
-        _, _, natural = group.map_reduce("pair_measure", q, alpha)
+        _, _, natural = group.sum(PairPasses.pair_measure, q, alpha)
         apart = beta * (two - q / max(float(np.linalg.norm(q)), 1e-300))
         residual = float(np.sqrt(natural + apart @ apart) / np.linalg.norm(M @ d + constant))
     if halfway is not None:

@@ -20,14 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack, qr
 
 from oddatom.arrays.blas import DSYRK
 from oddatom.pairs.box_qp import natural_residual, solve_complement, solve_rows
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import PairPasses, ShardGroup
 from oddatom.penalties import Penalty
 
 GAP_TOL = 1e-13  # duality gap of the ℓ1 problem over ‖b‖²
@@ -74,10 +74,12 @@ class PairSolution(NamedTuple):
     basis: Basis | None
 
 
-def exact_pair(group: ShardGroup[Any], pair: Pair, halfway: Callable[[np.ndarray], None] | None = None) -> PairSolution:
+def exact_pair(
+    group: ShardGroup[PairPasses], pair: Pair, halfway: Callable[[np.ndarray], None] | None = None
+) -> PairSolution:
     """Both half-steps; the shards then hold the pair, not yet committed. `halfway` is told of d before p is solved."""
     d = best_atom(group, pair.i, pair.d)
-    bounds = group.map_reduce("pair_open", pair.i, pair.d, d, pair.kappa, pair.alpha)
+    bounds = group.sum(PairPasses.pair_open, pair.i, pair.d, d, pair.kappa, pair.alpha)
     if halfway is not None:
         halfway(d)
     # ‖x̂‖ is the least ‖Uᵀ(c − alpha τ)‖, |τ| ≤ 1, and at most ‖c‖ and ‖soft(c, alpha)‖: τ = 0 and τ = clip(c/alpha).
@@ -90,9 +92,9 @@ def exact_pair(group: ShardGroup[Any], pair: Pair, halfway: Callable[[np.ndarray
     return PairSolution(d, p, residual, basis)
 
 
-def best_atom(group: ShardGroup[Any], i: int, d: np.ndarray) -> np.ndarray:
+def best_atom(group: ShardGroup[PairPasses], i: int, d: np.ndarray) -> np.ndarray:
     """The d half-step: Rᵀx normalised, or the old atom where that is zero."""
-    (u,) = group.map_reduce("pair_direction", i, d)
+    (u,) = group.sum(PairPasses.pair_direction, i, d)
     with np.errstate(over="ignore"):
         size = _norm(u)
     if not SAFE < size < 1.0 / SAFE:  # squares vanish or overflow
@@ -104,7 +106,7 @@ def best_atom(group: ShardGroup[Any], i: int, d: np.ndarray) -> np.ndarray:
     return u / size
 
 
-def best_analysis(group: ShardGroup[Any], pair: Pair) -> tuple[np.ndarray, float, Basis]:
+def best_analysis(group: ShardGroup[PairPasses], pair: Pair) -> tuple[np.ndarray, float, Basis]:
     """The p half-step less the row penalty, for the pair the shards hold: q with x̂ = Uq (full: q = x̂), its residual.
 
     Where the penalty will take it to zero, q = 0 may be returned at once.
@@ -113,10 +115,10 @@ def best_analysis(group: ShardGroup[Any], pair: Pair) -> tuple[np.ndarray, float
     if basis is None:
         basis, targets = make_basis(group, pair)
     if basis.full:
-        c = np.concatenate([c for _, c in group.map("pair_rows")])
+        c = np.concatenate([c for _, c in group.map(PairPasses.pair_rows)])
         return np.sign(c) * np.maximum(np.abs(c) - pair.alpha, 0.0), 0.0, basis
     if targets is None:
-        (targets,) = group.map_reduce("pair_basis", basis.T, pair.alpha)
+        (targets,) = group.sum(PairPasses.pair_basis, basis.T, pair.alpha)
     b, soft, old = targets
     norm = _norm(b)
     if pair.penalty.prox(min(norm, _norm(soft))) == 0.0:  # as above, closer
@@ -127,14 +129,14 @@ def best_analysis(group: ShardGroup[Any], pair: Pair) -> tuple[np.ndarray, float
     return q if _norm(q) > TINY * norm else np.zeros(b.size), residual, basis
 
 
-def make_basis(group: ShardGroup[Any], pair: Pair, full: bool = True) -> tuple[Basis, np.ndarray | None]:
+def make_basis(group: ShardGroup[PairPasses], pair: Pair, full: bool = True) -> tuple[Basis, np.ndarray | None]:
     """A basis of the range of the pair's rows Y_Ω, and what `pair_basis` gives with it.
 
     Of few rows, from a factor of YYᵀ, which with `full` also shows whether they are independent; else from one of YᵀY.
     """
     m = pair.d.size
     if pair.n_rows <= m:
-        Y = np.concatenate([Y for Y, _ in group.map("pair_rows")])
+        Y = np.concatenate([Y for Y, _ in group.map(PairPasses.pair_rows)])
         _, order, rank = _pivoted_cholesky(Y @ Y.T)
         if rank == pair.n_rows:
             Q, R = np.linalg.qr(Y.T)
@@ -145,9 +147,9 @@ def make_basis(group: ShardGroup[Any], pair: Pair, full: bool = True) -> tuple[B
             Q, _ = np.linalg.qr(Y[order[:rank]].T)  # spans the rows
             _, R = np.linalg.qr(Y @ Q)
             T = np.ascontiguousarray(np.linalg.solve(R.T, Q.T).T)
-        (targets,) = group.map_reduce("pair_basis", T, pair.alpha)
+        (targets,) = group.sum(PairPasses.pair_basis, T, pair.alpha)
         return Basis(T, False), targets
-    (G,) = group.map_reduce("pair_gram")
+    (G,) = group.sum(PairPasses.pair_gram)
     L, order, rank = _pivoted_cholesky(G)
     T = np.zeros((m, rank))
     if rank == m:
@@ -156,11 +158,11 @@ def make_basis(group: ShardGroup[Any], pair: Pair, full: bool = True) -> tuple[B
         W = np.zeros((m, rank))  # YᵀY = WWᵀ
         W[order] = L[:, :rank]
         T[:] = np.linalg.solve(W.T @ W, W.T).T
-    (targets,) = group.map_reduce("pair_basis", T, pair.alpha)
+    (targets,) = group.sum(PairPasses.pair_basis, T, pair.alpha)
     if rank > 0 and L[rank - 1, rank - 1] ** 2 < GOOD_PIVOT * L[0, 0] ** 2:  # rounding has bent U: straighten it
-        (UU,) = group.map_reduce("pair_basis_gram")
+        (UU,) = group.sum(PairPasses.pair_basis_gram)
         T = np.ascontiguousarray(np.linalg.solve(np.linalg.cholesky(UU), T.T).T)
-        (targets,) = group.map_reduce("pair_basis", T, pair.alpha)
+        (targets,) = group.sum(PairPasses.pair_basis, T, pair.alpha)
     return Basis(T, False), targets
 
 
@@ -181,7 +183,7 @@ def _pivoted_cholesky(G: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def solve_l1(
-    group: ShardGroup[Any], b: np.ndarray, start: np.ndarray, alpha: float, n_rows: int
+    group: ShardGroup[PairPasses], b: np.ndarray, start: np.ndarray, alpha: float, n_rows: int
 ) -> tuple[np.ndarray, float]:
     """Minimise ½‖q − b‖² + alpha ‖Uq‖₁ from a first guess; return q and its natural residual, relative to ‖b‖.
 
@@ -193,22 +195,22 @@ def solve_l1(
     goal = GAP_TOL * norm**2
     q, size = start, SMALL // 2
     while size <= n_rows // 2:
-        nearest = np.concatenate(group.map("pair_nearest", q, size))
-        pieces, sums = zip(*group.map("pair_band", np.partition(nearest, size - 1)[size - 1]), strict=True)
+        nearest = np.concatenate(group.map(PairPasses.pair_nearest, q, size))
+        pieces, sums = zip(*group.map(PairPasses.pair_band, np.partition(nearest, size - 1)[size - 1]), strict=True)
         U, fixed = np.concatenate(pieces), np.sum(sums, axis=0)
         q, tau, _, _, _ = solve_rows(DSYRK, U, b / alpha - fixed, q / alpha, goal / alpha**2)
         q = alpha * q
-        group.scatter("pair_set_band", _cut(tau, pieces))
-        total, slack, natural = group.map_reduce("pair_measure", q, alpha)
+        group.scatter(PairPasses.pair_set_band, _cut(tau, pieces))
+        total, slack, natural = group.sum(PairPasses.pair_measure, q, alpha)
         apart = b - alpha * total - q
         miss = float(apart @ apart)
         if 0.5 * miss + alpha * slack <= 4.0 * goal:
             return q, sqrt(natural + miss) / norm
         size *= 3
-    everything = group.map("pair_all")
+    everything = group.map(PairPasses.pair_all)
     U = everything[0] if len(everything) == 1 else np.concatenate(everything)
     q, tau, residual = _solve_all(U, b / alpha, q / alpha, goal / alpha**2)
-    group.scatter("pair_set_all", _cut(tau, everything))
+    group.scatter(PairPasses.pair_set_all, _cut(tau, everything))
     return alpha * q, alpha * residual / norm
 
 

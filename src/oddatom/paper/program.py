@@ -17,7 +17,7 @@ from numba import njit
 from oddatom.boundary.libsvm import MAX_ITER, TOL
 from oddatom.boundary.libsvm_smo import walk
 from oddatom.coding import batch_omp
-from oddatom.learners.initial import initial_dictionary
+from oddatom.learners.initial import random_atoms
 
 SWEEPS = 6
 POWER_STEPS = 50
@@ -94,7 +94,7 @@ class Alternation(ABC):
     def _open(self, X: np.ndarray) -> None:
         self.scale = float(np.linalg.norm(X)) if self.norm is None else self.norm
         self.Y = np.ascontiguousarray(X / self.scale)
-        self.D = initial_dictionary("random", self.Y, 2 * X.shape[1], np.random.RandomState(self.seed))
+        self.D = random_atoms(2 * X.shape[1], self.Y.shape[1], np.random.RandomState(self.seed))
         self.index, self.value = self._code(self.Y)
         self.E = self.Y - _product(self.index, self.value, self.D)
 

@@ -21,10 +21,10 @@ from oddatom.boundary.plane import OneClassFit
 from oddatom.coding import batch_omp
 from oddatom.learners.alternate import Model
 from oddatom.learners.dl import DL
-from oddatom.learners.initial import initial_dictionary
+from oddatom.learners.initial import random_atoms
 from oddatom.paper.base import DataSet, Effort, Method, Setting, View
 from oddatom.paper.learners import FINE
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import ShardGroup, SweepPasses
 from oddatom.penalties import Penalty, make_penalty
 from oddatom.rows.array import LocalShard
 from oddatom.scaling.linear import fit_scaling
@@ -76,7 +76,7 @@ class Uniform(Method):
         """
         _, Y = fit_scaling(X, None)
         s = max(1, round(Y.shape[1] ** 0.5)) if view == "unlabelled" else data.sparsity
-        D = initial_dictionary("random", Y, 2 * Y.shape[1], check_random_state(draw))
+        D = random_atoms(2 * Y.shape[1], Y.shape[1], check_random_state(draw))
         D, active = learn_uniform(Y, D, s, make_penalty(self.penalty, setting["beta"], EPSILON))
         labels, scores = inclusion(X, D, active, s)
         return UniformFit(D, active, s, labels, scores, {"n_active": int(active.sum())})
@@ -91,11 +91,11 @@ def learn_uniform(
     no_plane = OneClassFit(np.zeros(n), 0.0, 0.0, 0.0, 0.0, True, 0, 0.0)
     with threads(None):
         group = ShardGroup([LocalShard(Y)])
-        counts, _ = group.map_reduce("encode", D, s)
-        group.map("start_sweeps", D)
+        counts, _ = group.sum(SweepPasses.encode, D, s)
+        group.map(SweepPasses.start_sweeps, D)
         active = counts > 0
-        group.map("svm_open", active)  # a sweep asks it for the number of rows
-        model = Model(D.copy(), active, counts, np.sqrt(group.map_reduce("code_sums")[1]), no_plane)
+        group.map(SweepPasses.svm_open, active)  # a sweep asks it for the number of rows
+        model = Model(D.copy(), active, counts, np.sqrt(group.sum(SweepPasses.code_sums)[1]), no_plane)
         for _ in range(sweeps):
             learner.sweep(group, model)
     return model.D, model.active

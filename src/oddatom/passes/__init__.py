@@ -1,5 +1,6 @@
-"""The passes over rows that a fit asks for, and the group of shards that answers them."""
+"""The passes over rows that a fit asks for, as types, and the group of shards that answers them."""
 
 from oddatom.passes.group import ShardGroup
+from oddatom.passes.protocol import MarginPasses, PairPasses, PlanePasses, SweepPasses, WeightedPasses
 
-__all__ = ["ShardGroup"]
+__all__ = ["MarginPasses", "PairPasses", "PlanePasses", "ShardGroup", "SweepPasses", "WeightedPasses"]

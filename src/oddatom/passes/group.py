@@ -1,21 +1,25 @@
-"""Where the rows live: a shard answers small questions, a group of shards adds up the answers."""
+"""A group of shards, spoken to as one: it asks every shard for a pass and adds up the answers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar
 
+from oddatom.passes.declared import Pass, declared
 from oddatom.passes.meter import Meter, n_bytes
 
-S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
+P = ParamSpec("P")
+T = TypeVar("T")
+A = TypeVar("A")
 
 
-class ShardGroup(Generic[S]):
-    """Shards in a fixed order, spoken to as one.
+class ShardGroup(Generic[S_co]):
+    """Shards in a fixed order. A pass is named by its method in a protocol: `group.sum(SweepPasses.moments, i, d, k)`.
 
-    Nothing in `learners/` knows how many shards there are or where they are. A shard on a GPU or on another
-    machine has the methods of `LocalShard`; a group that reaches it overrides `_ask`.
+    Drivers know neither how many shards there are nor where they are. A group that reaches shards elsewhere overrides
+    `_ask`.
 
     Attributes
     ----------
@@ -25,44 +29,46 @@ class ShardGroup(Generic[S]):
 
     can_lose: ClassVar[bool] = False  # whether shards may be lost for good in the middle of a fit (`WorkerLostError`)
 
-    def __init__(self, shards: Sequence[S]) -> None:
+    def __init__(self, shards: Sequence[S_co]) -> None:
         if not shards:
             raise ValueError("A ShardGroup needs at least one shard. Got none; put the rows into one LocalShard.")
-        self.shards = list(shards)
+        self.shards: Sequence[S_co] = list(shards)
         self.meter = Meter()
 
-    def map(self, method: str, *args: Any) -> list[Any]:
+    def map(self, method: Callable[Concatenate[S_co, P], T], *args: P.args, **kwargs: P.kwargs) -> list[T]:
         """Ask every shard the same; return the answers in the order of the shards."""
-        return self._round(method, args, None)
+        return self._round(declared(method), args, None)
 
-    def map_reduce(self, method: str, *args: Any) -> Any:
+    def sum(self, method: Callable[Concatenate[S_co, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Ask every shard the same and add up the answers (tuples of arrays or numbers), first shard first."""
-        answers = self._round(method, args, None)
+        answers = self._round(declared(method), args, None)
         total = answers[0]
         for answer in answers[1:]:
             total = tuple(t + x for t, x in zip(total, answer, strict=True))
         return total
 
-    def scatter(self, method: str, pieces: Sequence[Any], *args: Any) -> list[Any]:
+    def scatter(
+        self, method: Callable[Concatenate[S_co, A, P], T], pieces: Sequence[A], *args: P.args, **kwargs: P.kwargs
+    ) -> list[T]:
         """Hand the k-th piece to the k-th shard."""
-        return self._round(method, args, pieces)
+        return self._round(declared(method), args, pieces)
 
     def close(self) -> None:
-        """Free what the shards hold; the group answers no more."""
+        """Free what the shards hold; the group cannot be used afterwards."""
         self.shards = []
 
-    def _round(self, method: str, args: tuple[Any, ...], pieces: Sequence[Any] | None) -> list[Any]:
+    def _round(self, declaration: Pass, args: tuple[Any, ...], pieces: Sequence[Any] | None) -> list[Any]:
         started = perf_counter()
-        answers, sent, received = self._ask(method, args, pieces)
-        self.meter.add(method, sent, received, perf_counter() - started)
+        answers, sent, received = self._ask(declaration.name, args, pieces)
+        self.meter.add(declaration.phase, sent, received, perf_counter() - started)
         return answers
 
-    def _ask(self, method: str, args: tuple[Any, ...], pieces: Sequence[Any] | None) -> tuple[list[Any], int, int]:
+    def _ask(self, name: str, args: tuple[Any, ...], pieces: Sequence[Any] | None) -> tuple[list[Any], int, int]:
         """Return the answers in the order of the shards, and the bytes sent and received."""
         if pieces is None:
-            answers = [getattr(shard, method)(*args) for shard in self.shards]
+            answers = [getattr(shard, name)(*args) for shard in self.shards]
             sent = len(self.shards) * n_bytes(args)
         else:
-            answers = [getattr(s, method)(p, *args) for s, p in zip(self.shards, pieces, strict=True)]
+            answers = [getattr(s, name)(p, *args) for s, p in zip(self.shards, pieces, strict=True)]
             sent = len(self.shards) * n_bytes(args) + n_bytes(pieces)
         return answers, sent, n_bytes(answers)

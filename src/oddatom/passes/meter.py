@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-PHASES = ("coding", "atoms", "svm", "other")
-_CODING = ("encode", "start_", "analyse")
+from oddatom.passes.declared import PHASES
+
 _NUMBERS = (int, float, np.generic)
-_ATOMS = ("moments", "rows", "commit", "pair_")
-
-
-@cache
-def phase_of(method: str) -> str:
-    """Return the phase that a question to a shard belongs to, by its name."""
-    if method.startswith("svm_"):
-        return "svm"
-    if method.startswith(_CODING):
-        return "coding"
-    return "atoms" if method.startswith(_ATOMS) else "other"
 
 
 def n_bytes(value: Any) -> int:
@@ -49,12 +37,12 @@ class Meter:
         self.rounds = self.sent = self.received = 0
         self.seconds = dict.fromkeys(PHASES, 0.0)
 
-    def add(self, method: str, sent: int, received: int, seconds: float) -> None:
-        """Count one round."""
+    def add(self, phase: str, sent: int, received: int, seconds: float) -> None:
+        """Count one round of a phase."""
         self.rounds += 1
         self.sent += sent
         self.received += received
-        self.seconds[phase_of(method)] += seconds
+        self.seconds[phase] += seconds
 
     def copy(self) -> Meter:
         """Return the counts as they stand."""

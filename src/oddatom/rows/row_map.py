@@ -20,3 +20,11 @@ class RowMap(NamedTuple):
         """Return the learner's rows, a new C-ordered float64 array."""
         Y = self.scaling.apply(X)
         return Y if self.kernel_map is None else np.ascontiguousarray(self.kernel_map.apply(Y))
+
+    def is_same(self, other: RowMap) -> bool:
+        """Whether both are made of the very same scaling and coordinates."""
+        return self.scaling is other.scaling and self.kernel_map is other.kernel_map
+
+    def width(self, n_features: int) -> int:
+        """Return the number of columns of the learner's rows."""
+        return n_features if self.kernel_map is None else self.kernel_map.T.shape[1]

@@ -1,6 +1,6 @@
-"""What a fit needs to know of rows that are not one array here: blocks in a fixed order, and shards made of them.
+"""What a fit needs to know of rows, wherever they are: blocks in a fixed order, and shards made of them.
 
-A new place for rows (files, a cluster, a device) is one subclass with `map` and `group`.
+A new place for rows (an array, files, a cluster, a device) is one subclass with `map` and `group`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from oddatom.passes.group import ShardGroup
+from oddatom.coding import Codes
+from oddatom.passes import ShardGroup
 from oddatom.rows import blocks as passes
 from oddatom.rows.row_map import RowMap
 from oddatom.scaling.linear import Scaling
 from oddatom.scores import CodeStatistics
+
+KEPT_ROWS = 2**20
 
 
 class Source(ABC):
@@ -28,11 +31,14 @@ class Source(ABC):
     n_features : int
     feature_names : list of str or None
         Of a frame's columns.
+    weights : (N,) array or None
+        How often each row counts; None where each counts once.
     """
 
     sizes: list[int]
     n_features: int
     feature_names: list[str] | None = None
+    weights: np.ndarray | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -54,6 +60,24 @@ class Source(ABC):
         The group has `close()`, which frees what it holds.
         """
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether a fit keeps what has an entry for every row: of rows that are not here, only if they are not many."""
+        return self.shape[0] <= KEPT_ROWS
+
+    def nonzero(self, row_map: RowMap) -> np.ndarray:
+        """Return which of the learner's rows are not zero."""
+        return np.concatenate(self.map(passes.nonzero, row_map))
+
+    def weighted(self, row_map: RowMap, A: np.ndarray) -> np.ndarray:
+        """Return A Y, coefficients over all rows times the learner's rows."""
+        pieces = np.split(A, np.cumsum(self.sizes)[:-1], axis=1)
+        return sum(self.map(passes.weighted, row_map, pieces=pieces))
+
+    def held_codes(self, group: ShardGroup[Any]) -> Codes | None:
+        """Return the codes that a group of this source has made last, where they are in this process."""
+        return None
+
     def take(self, indices: np.ndarray) -> np.ndarray:
         """Return raw rows by their numbers, in the order asked for."""
         indices = np.asarray(indices, dtype=np.int64)
@@ -64,6 +88,10 @@ class Source(ABC):
         out = np.empty((indices.size, self.n_features))
         out[np.argsort(block, kind="stable")] = found
         return out
+
+    def check_finite(self) -> None:
+        """Refuse columns with NaN or infinity."""
+        passes.check_extent(self)
 
     def fit_scaling(self, kind: str | None) -> Scaling:
         """Return the scaling of `oddatom.scaling.linear.fit_scaling`; refuse NaN and infinity by column."""

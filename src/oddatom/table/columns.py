@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils import check_array
 
-from oddatom.table._arrow import pa
+from oddatom.arrays.arrow import pa
 from oddatom.table.forms import Values, from_arrow, numbers
 from oddatom.table.objects import from_objects
 

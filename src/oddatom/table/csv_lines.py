@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from oddatom.table._arrow import pa, pc
+from oddatom.arrays.arrow import pa, pc
 
 # Digits with points and commas are numbers in one country or another, and no formulas.
 _NUMBER = r"^[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)? ?%?$"

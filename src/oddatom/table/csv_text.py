@@ -14,8 +14,8 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from oddatom.arrays.arrow import pa
 from oddatom.exceptions import TableError
-from oddatom.table._arrow import pa
 from oddatom.table.columns import unique_names
 from oddatom.table.csv_faults import BREAKS, Faults, find_faults, open_quote
 from oddatom.table.headers import like_a_row

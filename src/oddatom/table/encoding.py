@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oddatom.table._arrow import pa, pc
+from oddatom.arrays.arrow import pa, pc
 from oddatom.table.dates import ISO, quick_dates, read_dates
 from oddatom.table.decision import ColumnDecision
 from oddatom.table.forms import DAY, Values, dates, numbers

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oddatom.table._arrow import pa, pc
+from oddatom.arrays.arrow import pa, pc
 
 MICROSECONDS = {"s": 1e6, "ms": 1e3, "us": 1.0}  # in a unit; a nanosecond is cut to microseconds
 DAY = 86_400e6  # microseconds

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from oddatom.table._arrow import pc
+from oddatom.arrays.arrow import pc
 
 FEW_ROWS = 20  # below it, different values are no wonder
 NEARLY_ALL = 0.95  # distinct words among the values of a text column

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from oddatom.table._arrow import pa, pc
+from oddatom.arrays.arrow import pa, pc
 from oddatom.table.decision import ColumnDecision
 from oddatom.table.forms import Values
 from oddatom.table.words import PLAIN

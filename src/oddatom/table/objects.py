@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from oddatom.table._arrow import pa
+from oddatom.arrays.arrow import pa
 from oddatom.table.forms import Values, date_text, dates, no_values, number_text, numbers
 
 EPOCH = datetime.datetime(1970, 1, 1)

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from oddatom.arrays.arrow import pa
 from oddatom.exceptions import TableError, TableWarning
-from oddatom.table._arrow import pa
 from oddatom.table.csv_text import unzipped
 from oddatom.table.sources import ArrowTable, CsvTable, ParquetTable, Stream
 from oddatom.table.wording import some

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from oddatom.arrays.arrow import pa
 from oddatom.exceptions import TableError
-from oddatom.table._arrow import pa
 from oddatom.table.columns import DELIMITER, unique_names
 from oddatom.table.csv_text import csv_batches, find_layout, unzipped
 

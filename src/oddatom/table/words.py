@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oddatom.table._arrow import pa, pc
+from oddatom.arrays.arrow import pa, pc
 
 # Without case. "-" is what many exports write for nothing.
 MISSING = ["", "na", "n/a", "n.a.", "#n/a", "#na", "<na>", "nan", "-nan", "nat", "null", "none", "nil", "-", "--", "?"]

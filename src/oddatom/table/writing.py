@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from oddatom._atomic import AtomicFile
+from oddatom.arrays.arrow import pa
 from oddatom.exceptions import TableError
-from oddatom.table._arrow import pa
 from oddatom.table.csv_lines import csv_header, csv_lines
 from oddatom.table.reading import FORMATS, KINDS
 from oddatom.table.wording import some

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-KEY_BITS = 11
 # Distances to the margin are |f − rho| / (‖x‖ + KAPPA): how far the plane must turn before the row crosses it.
 KAPPA = 1e-3
 

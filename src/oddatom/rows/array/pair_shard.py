@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from oddatom.arrays.blas import DSYRK
+from oddatom.arrays.block import Block
 from oddatom.arrays.threads import split
-from oddatom.boundary.interior_point import Block
 from oddatom.coding.analysis import analysis_codes
 from oddatom.rows.array import _pair_kernels as k
 from oddatom.rows.array.sparse_shard import LocalShard

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
+from oddatom.arrays.block import Block, rmatvec
 from oddatom.arrays.threads import split
-from oddatom.boundary.interior_point import Block, rmatvec
+from oddatom.passes.protocol import MARGIN
 from oddatom.rows.array import _plane_kernels as k
-
-# Which number of a row is meant: its margin f, or its distance to the margin.
-MARGIN, DISTANCE = 0, 1
 
 
 class OneClassShard:
@@ -46,9 +44,9 @@ class OneClassShard:
         """Return the number of rows, of zero rows, and the sum of squares."""
         return self._norms.size, int(np.sum(self._norms == 0.0)), float(self._norms @ self._norms)
 
-    def svm_multipliers(self) -> np.ndarray:
-        """Return the multipliers a = nu N lam of the rows."""
-        return self.multipliers
+    def svm_dual_coef(self, C: float) -> np.ndarray:
+        """Return lam = a / C of the rows, C = nu N."""
+        return self.multipliers / C
 
     def svm_scale(self, scale: float) -> None:
         """Speak of rows divided by `scale` from now on."""

@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse
 
 from oddatom.arrays.blas import DSYRK
+from oddatom.arrays.block import Block
 from oddatom.arrays.threads import split
-from oddatom.boundary.interior_point import Block
 from oddatom.coding import CODINGS, Codes
 from oddatom.rows.array import _sparse_kernels as k
 from oddatom.rows.array.plane_shard import OneClassShard

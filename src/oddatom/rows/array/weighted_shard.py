@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from oddatom.boundary.interior_point import Block, rmatvec
+from oddatom.arrays.block import Block, rmatvec
 from oddatom.coding import CODINGS, Codes
 from oddatom.rows.array._plane_kernels import natural_residual
 from oddatom.rows.array.plane_shard import OneClassShard
@@ -87,9 +87,9 @@ class WeightedOneClassShard(OneClassShard):
         self.shares = shares
         self.multipliers = shares
 
-    def dual_coef(self, nu: float) -> np.ndarray:
-        """Return λ = a ω / (nu Σω), which sum to one."""
-        return self.shares * self.weights / (nu * self.weights.sum())
+    def svm_dual_coef(self, C: float) -> np.ndarray:
+        """Return lam = a ω / C, which sum to one where C = nu Σω."""
+        return self.shares * self.weights / C
 
 
 class WeightedShard(WeightedOneClassShard, LocalShard):

@@ -35,7 +35,7 @@ def file_partitions(
 
 
 def _parquet_parts(path: str, names: list[str], rows: int) -> list[Part]:
-    from oddatom.table._arrow import pa
+    from oddatom.arrays.arrow import pa
 
     with pa.parquet.ParquetFile(path) as file:
         lengths = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
@@ -58,7 +58,7 @@ def _npy_parts(path: str, rows: int) -> list[Part]:
 
 def read_row_groups(path: str, groups: tuple[int, ...], names: tuple[str, ...]) -> np.ndarray:
     """Return row groups of a Parquet file as float64 rows, NaN where there is nothing."""
-    from oddatom.table._arrow import pa
+    from oddatom.arrays.arrow import pa
 
     with pa.parquet.ParquetFile(path) as file:
         table = file.read_row_groups(list(groups), columns=list(names), use_threads=False)

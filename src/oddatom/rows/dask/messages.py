@@ -8,20 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# Answers, by method and position, that are symmetric matrices, or of which only the lower triangle is used.
-SYMMETRIC = frozenset(
-    {
-        ("moments", 0),
-        ("commit_and_moments", 0),
-        ("start_moments", 0),
-        ("pair_gram", 0),
-        ("pair_basis_gram", 0),
-        ("svm_smooth", 1),
-    }
-)
-# Answers that are counts, 64-bit integers that are seldom large.
-COUNTS = frozenset({("encode", 0), ("svm_histogram", 0)})
-_METHODS = frozenset(method for method, _ in SYMMETRIC | COUNTS)
+from oddatom.passes.declared import PASSES
 
 
 def dumps(value: Any) -> bytes:
@@ -41,30 +28,32 @@ def _triangle(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def pack(method: str, answer: Any) -> Any:
     """Return an answer as it is sent."""
-    if method not in _METHODS:
+    kind = PASSES[method]
+    if not kind.symmetric and not kind.counts:
         return answer
     parts = list(answer)
     for k, part in enumerate(parts):
-        if (method, k) in SYMMETRIC:
+        if k in kind.symmetric:
             parts[k] = part[_triangle(part.shape[0])]
-        elif (method, k) in COUNTS:
+        elif k in kind.counts:
             parts[k] = part.astype(np.min_scalar_type(int(part.max(initial=0))))
     return tuple(parts)
 
 
 def unpack(method: str, answer: Any) -> Any:
     """Undo `pack`; both triangles of a symmetric matrix are filled from the lower one."""
-    if method not in _METHODS:
+    kind = PASSES[method]
+    if not kind.symmetric and not kind.counts:
         return answer
     parts = list(answer)
     for k, part in enumerate(parts):
-        if (method, k) in SYMMETRIC:
+        if k in kind.symmetric:
             n = int(np.sqrt(2 * part.size))
             full = np.empty((n, n))
             rows, columns = _triangle(n)
             full[rows, columns] = part
             full[columns, rows] = part
             parts[k] = full
-        elif (method, k) in COUNTS:
+        elif k in kind.counts:
             parts[k] = part.astype(np.int64)
     return tuple(parts)

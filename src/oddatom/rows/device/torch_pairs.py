@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse
 import torch
 
+from oddatom.arrays.block import Block
 from oddatom.arrays.torch_rows import from_host, gram, rows_per_block, spans, to_host
-from oddatom.boundary.interior_point import Block
 from oddatom.rows.device.torch_shard import TorchShard
 from oddatom.rows.device.torch_slots import Slots, dense
 

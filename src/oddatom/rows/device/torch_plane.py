@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse
 import torch
 
+from oddatom.arrays.block import Block
 from oddatom.arrays.torch_rows import from_host, to_host
-from oddatom.boundary.interior_point import Block
+from oddatom.passes.protocol import MARGIN
 from oddatom.rows.array._plane_kernels import KAPPA
-from oddatom.rows.array.plane_shard import MARGIN
 from oddatom.rows.device.torch_slots import Slots
 
 _SIGN = -(2**63)  # the top bit of an int64
@@ -53,9 +53,9 @@ class TorchOneClassShard:
         """The margins last computed, a copy on the host."""
         return self._f.cpu().numpy().copy()
 
-    def svm_multipliers(self) -> np.ndarray:
-        """Return the multipliers a = nu N lam of the rows, on the host."""
-        return self.multipliers
+    def svm_dual_coef(self, C: float) -> np.ndarray:
+        """Return lam = a / C of the rows, C = nu N, on the host."""
+        return self.multipliers / C
 
     def svm_summary(self) -> tuple[int, int, float]:
         """Return the number of rows, of zero rows, and the sum of squares."""

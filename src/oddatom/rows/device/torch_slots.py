@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse
 import torch
 
+from oddatom.arrays.block import Block
 from oddatom.arrays.torch_rows import gram, rows_per_block, spans
-from oddatom.boundary.interior_point import Block
 from oddatom.rows.array import _sparse_kernels as k
 
 

@@ -60,7 +60,7 @@ class ParquetReader(Reader):
         self.n_rows, self.n_features = sum(self._lengths), len(self.names or [])
 
     def _open(self, path: str) -> Any:
-        from oddatom.table._arrow import pa
+        from oddatom.arrays.arrow import pa
 
         try:
             return pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16)
@@ -192,7 +192,7 @@ def open_rows(data: Any) -> Reader:
 
 def _number_columns(schema: Any, path: str) -> list[str]:
     """Names of the columns, which must be numbers, less the index of a pandas frame."""
-    from oddatom.table._arrow import pa
+    from oddatom.arrays.arrow import pa
 
     described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
     index = {name for name in described.get("index_columns", []) if isinstance(name, str)}

@@ -16,6 +16,6 @@ class SaveMixin:
         path : str or path
             An existing file is replaced in one step.
         """
-        from oddatom.model_io.files import save
+        from oddatom import save
 
         save(self, path)

@@ -18,9 +18,9 @@ import numpy as np
 import scipy.sparse
 from scipy.linalg.lapack import dpstrf
 
+from oddatom.arrays.block import Block, rmatvec
 from oddatom.arrays.memory import usable_memory
 from oddatom.arrays.threads import MAX_CHUNKS
-from oddatom.boundary.interior_point import Block, rmatvec
 from oddatom.boundary.plane import GAP_TOL, SMALL, OneClassFit, as_fit, fit_one_class
 from oddatom.boundary.weighted import fit_weighted
 from oddatom.passes.group import ShardGroup
@@ -111,14 +111,13 @@ def _shard(rows: Block, weights: np.ndarray | None) -> OneClassShard:
 
 
 def _fit(shard: OneClassShard, n: int, nu: float) -> OneClassFit:
-    solver = fit_weighted if isinstance(shard, WeightedOneClassShard) else fit_one_class
-    return solver(ShardGroup([shard]), n, nu)
+    if isinstance(shard, WeightedOneClassShard):
+        return fit_weighted(ShardGroup([shard]), n, nu)
+    return fit_one_class(ShardGroup([shard]), n, nu)
 
 
 def _lam(shard: OneClassShard, nu: float) -> np.ndarray:
-    if isinstance(shard, WeightedOneClassShard):
-        return shard.dual_coef(nu)
-    return shard.multipliers / (nu * shard.multipliers.size)
+    return shard.svm_dual_coef(nu * shard.svm_summary()[0])
 
 
 def _offset(shard: OneClassShard, C: float) -> float:

@@ -9,12 +9,11 @@ import scipy.sparse
 from sklearn.svm import OneClassSVM
 
 from oddatom import DegenerateMarginWarning, LinearOneClassSVM
-from oddatom.boundary import row_space
 from oddatom.boundary.plane import fit_one_class
-from oddatom.boundary.row_space import as_block, fit_rows, row_coordinates
 from oddatom.boundary.weighted import fit_weighted
 from oddatom.passes.group import ShardGroup
-from oddatom.rows.array import OneClassShard, WeightedOneClassShard
+from oddatom.rows.array import OneClassShard, WeightedOneClassShard, row_space
+from oddatom.rows.array.row_space import as_block, fit_rows, row_coordinates
 from reference import one_class_objective
 
 KINDS = ("normal", "sparse", "duplicates", "low_rank", "wide_norms", "alike", "some_zero_rows", "zero_columns")

@@ -1,0 +1,272 @@
+"""The passes over the rows of a shard, as types: what a fit may ask, and what each pass reads, changes and returns.
+
+A shard holds rows Y, codes X, the residual E = Y − X D and multipliers a, and answers with small sums. Tuples of sums
+over the shard's rows are added up by `ShardGroup.sum`; of other answers `ShardGroup.map` returns one a shard.
+The drivers in `boundary`, `atoms`, `pairs` and `learners` know these types alone; `rows` has the shards.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse
+
+from oddatom.arrays.block import Block
+from oddatom.coding import Codes
+from oddatom.passes.declared import shard_pass
+
+# Which number of a row is meant: its margin f, or its distance to the margin.
+MARGIN, DISTANCE = 0, 1
+KEY_BITS = 11  # of the order-preserving key of a number, counted at a time
+
+
+class MarginPasses(Protocol):
+    """What every solver of the one-class SVM asks of rows x: their margins f = x·w and multipliers a in [0, 1]."""
+
+    @shard_pass("svm", reads="svm_rows")
+    def svm_summary(self) -> tuple[float, float, float]:
+        """Return the number of rows, of zero rows, and the sum of squares; of rows with weights the sums of these."""
+
+    @shard_pass("svm", writes="scale")
+    def svm_scale(self, scale: float) -> None:
+        """Speak of rows divided by `scale` from now on."""
+
+    @shard_pass("svm", reads="svm_rows", writes="multipliers")
+    def svm_zero_rows(self, value: float) -> None:
+        """Put the whole weight on the zero rows (the origin is then the optimum)."""
+
+    @shard_pass("svm", reads="svm_rows scale")
+    def svm_total(self) -> tuple[np.ndarray]:
+        """Return Σ x."""
+
+    @shard_pass("svm", reads="svm_rows scale", writes="margins")
+    def svm_margins(self, w: np.ndarray) -> None:
+        """Compute and keep f = X w."""
+
+    @shard_pass("svm", reads="margins")
+    def svm_range(self) -> tuple[float, float]:
+        """Return the lowest and the highest margin (of no rows: inf, −inf)."""
+
+    @shard_pass("svm", reads="margins")
+    def svm_slack(self, rho: float) -> tuple[float]:
+        """Return Σ (rho − f)₊."""
+
+    @shard_pass("svm", reads="margins multipliers")
+    def svm_residual(self, rho: float) -> float:
+        """Return the largest violation of the optimality conditions."""
+
+    @shard_pass("svm", reads="band", changes="multipliers")
+    def svm_set_band(self, a: np.ndarray) -> None:
+        """Set the multipliers of the rows in the band."""
+
+    @shard_pass("svm", reads="multipliers")
+    def svm_dual_coef(self, C: float) -> np.ndarray:
+        """Return lam = a / C of the rows, C = nu N; of a row of weight ω, a ω / C."""
+
+
+class WeightedPasses(MarginPasses, Protocol):
+    """What the solver of rows with weights asks, of one shard."""
+
+    @shard_pass("svm", reads="margins")
+    def svm_quantile(self, C: float) -> float:
+        """Return the lowest margin such that the weights of the rows up to it add up to C."""
+
+    @shard_pass("svm", reads="margins", writes="distances multipliers band")
+    def svm_weighted_band(self, rho: float, size: int) -> tuple[Block, np.ndarray, np.ndarray, float, bool]:
+        """Return the `size` rows nearest the margin, or more that are as near, and their weights; fix the others."""
+
+
+class PlanePasses(MarginPasses, Protocol):
+    """What the exact solver and libsvm's path ask."""
+
+    @shard_pass("svm", reads="direction", changes="margins", symmetric=(1,))
+    def svm_smooth(self, rho: float, eps: float, step: float) -> tuple[np.ndarray, np.ndarray]:
+        """Take a step along the direction last tried, then return the sums of the smoothed objective.
+
+        With a = clip(½ + (rho − f)/eps, 0, 1) they are Σ a [x, 1] and, over 0 < a < 1, Σ [x, −1]ᵀ[x, −1] (its lower
+        triangle).
+        """
+
+    @shard_pass("svm", reads="svm_rows scale", writes="direction")
+    def svm_try(self, dw: np.ndarray, rho: float, drho: float, eps: float) -> tuple[float]:
+        """Compute and keep g = X dw, how the margins move; return Σ ψ(rho − f) after the whole step."""
+
+    @shard_pass("svm", reads="margins direction")
+    def svm_smooth_values(self, rho: float, drho: float, eps: float, steps: np.ndarray) -> tuple[np.ndarray]:
+        """Return Σ ψ(rho − f) after each of the steps along (dw, drho)."""
+
+    @shard_pass("svm", reads="svm_rows scale margins", writes="distances")
+    def svm_distances(self, rho: float, by_norm: bool) -> None:
+        """Compute and keep |f − rho|, divided by the row's norm if asked."""
+
+    @shard_pass("svm", reads="margins distances", counts=(0,))
+    def svm_histogram(self, which: int, prefix: int, shift: int, bits: int) -> tuple[np.ndarray]:
+        """Return the counts of the next key bits among rows whose key starts with `prefix`."""
+
+    @shard_pass("svm", reads="margins distances")
+    def svm_values(self, which: int, prefix: int, shift: int) -> np.ndarray:
+        """Return the numbers whose key starts with `prefix`."""
+
+    @shard_pass("svm", reads="margins distances", writes="multipliers band")
+    def svm_band(self, rho: float, threshold: float) -> tuple[Block, np.ndarray, int]:
+        """Return the rows within `threshold` of the margin; fix the others; return Σx and count of those at one."""
+
+    @shard_pass("svm", reads="svm_rows")
+    def svm_all_rows(self) -> scipy.sparse.csr_array:
+        """Return every row, unscaled (for solvers that need them in one place)."""
+
+    @shard_pass("svm", writes="multipliers")
+    def svm_set_all(self, a: np.ndarray) -> None:
+        """Set the multipliers of every row."""
+
+
+class SweepPasses(PlanePasses, Protocol):
+    """What Algorithm 1 asks: codes, and the passes of Theorem 1.
+
+    `kappa` stands for eta·w_i/(nu N): with it, c = kappa·a on the rows of atom i.
+    """
+
+    @shard_pass("coding", writes="codes", counts=(0,))
+    def encode(self, D: np.ndarray, s: int, coding: str = "omp") -> tuple[np.ndarray, float]:
+        """Code the rows with D; return how many rows use each atom, and the sum of squared residuals."""
+
+    @shard_pass("coding", reads="codes", writes="residual")
+    def start_sweeps(self, D: np.ndarray) -> None:
+        """Compute E = Y − X D, which the sweeps keep up to date."""
+
+    @shard_pass("atoms", reads="codes residual multipliers", symmetric=(0,))
+    def moments(self, i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return A = RᵀR, g = Rᵀc and ‖c‖² of atom i, R its residual without its own part.
+
+        The arrays may be the shard's own, and hold until the next call.
+        """
+
+    @shard_pass("atoms", reads="codes residual multipliers")
+    def rows(self, i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return R and c of atom i themselves."""
+
+    @shard_pass("atoms", reads="multipliers", changes="codes residual")
+    def commit(self, i: int, old: np.ndarray, new: np.ndarray, shrink: float, kappa: float) -> None:
+        """Replace atom i: x ← shrink·(R new + c), E ← R − x newᵀ (shrink 0 trims the row)."""
+
+    @shard_pass("atoms", reads="multipliers", changes="codes residual", symmetric=(0,))
+    def commit_and_moments(
+        self, done: tuple[int, np.ndarray, np.ndarray, float, float], ahead: tuple[int, np.ndarray, float]
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Commit one atom and return the moments of the next, in one message."""
+
+    @shard_pass("other", reads="residual")
+    def sq_error(self) -> tuple[float]:
+        """Return ‖E‖²."""
+
+    @shard_pass("other", reads="codes multipliers")
+    def code_sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return Σ_j a_j x_j and Σ_j x_j² by atom."""
+
+    @shard_pass("other", reads="codes")
+    def codes(self) -> scipy.sparse.csr_array:
+        """Return the codes as they stand, N × number of atoms."""
+
+    @shard_pass("other", reads="codes")
+    def last_codes(self) -> Codes:
+        """Return the codes that `encode` has just made, of all rows."""
+
+    @shard_pass("svm", reads="codes", writes="svm_rows scale direction band")
+    def svm_open(self, active: np.ndarray) -> None:
+        """Hand the codes on the active atoms to the one-class SVM."""
+
+
+class PairPasses(SweepPasses, Protocol):
+    """What dictionary pairs ask besides: the passes of Theorem 2.
+
+    Between `pair_open` and `pair_commit` a shard holds one pair: its rows of Y, the target c and, after `pair_basis`,
+    U = Y_Ω T and the multipliers τ of ‖Uq‖₁.
+    """
+
+    @shard_pass("coding", reads="codes", symmetric=(0,))
+    def start_moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return YᵀY and XᵀY of all rows, for the least-squares map from rows to codes."""
+
+    @shard_pass("coding", changes="codes")
+    def start_pairs(self, P: np.ndarray) -> None:
+        """Replace the codes that OMP made by P y, where it made them."""
+
+    @shard_pass("other", reads="codes")
+    def absolute_sums(self) -> tuple[np.ndarray]:
+        """Return Σ_j |x_j| by atom."""
+
+    @shard_pass("atoms", reads="codes residual")
+    def pair_direction(self, i: int, d: np.ndarray) -> tuple[np.ndarray]:
+        """Return Rᵀx, the direction of the best atom for the codes as they are."""
+
+    @shard_pass("atoms", reads="codes residual multipliers", writes="pair")
+    def pair_open(self, i: int, old: np.ndarray, new: np.ndarray, kappa: float, alpha: float) -> tuple[float, float]:
+        """Take up the rows of atom i, now `old`, and c = R d + kappa·a for d = `new`.
+
+        Returns ‖c‖² and ‖soft(c, alpha)‖².
+        """
+
+    @shard_pass("atoms", reads="pair")
+    def pair_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pair's rows of Y and c themselves."""
+
+    @shard_pass("atoms", reads="pair", symmetric=(0,))
+    def pair_gram(self) -> tuple[np.ndarray]:
+        """Return YᵀY of the pair's rows."""
+
+    @shard_pass("atoms", reads="pair", writes="basis pair_multipliers")
+    def pair_basis(self, T: np.ndarray, alpha: float) -> tuple[np.ndarray]:
+        """Compute and keep U = Y_Ω T; return Uᵀc, Uᵀ soft(c, alpha) and Uᵀx, one below the other."""
+
+    @shard_pass("atoms", reads="basis", symmetric=(0,))
+    def pair_basis_gram(self) -> tuple[np.ndarray]:
+        """Return UᵀU."""
+
+    @shard_pass("atoms", reads="basis", writes="pair_codes")
+    def pair_nearest(self, q: np.ndarray, n: int) -> np.ndarray:
+        """Compute and keep x = Uq; return its n smallest absolute values."""
+
+    @shard_pass("atoms", reads="basis pair_codes", writes="pair_band", changes="pair_multipliers")
+    def pair_band(self, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of U with |x| ≤ threshold; fix τ = sign(x) elsewhere and return Uᵀτ over those."""
+
+    @shard_pass("atoms", reads="pair_band", changes="pair_multipliers")
+    def pair_set_band(self, tau: np.ndarray) -> None:
+        """Set τ of the rows in the band."""
+
+    @shard_pass("atoms", reads="basis")
+    def pair_all(self) -> np.ndarray:
+        """Return U."""
+
+    @shard_pass("atoms", writes="pair_multipliers")
+    def pair_set_all(self, tau: np.ndarray) -> None:
+        """Set τ of every row."""
+
+    @shard_pass("atoms", reads="basis pair_multipliers")
+    def pair_measure(self, q: np.ndarray, alpha: float) -> tuple[np.ndarray, float, float]:
+        """Return Uᵀτ, Σ |x| − τ x and the square of the natural residual ‖x − soft(x + alpha τ, alpha)‖, x = Uq."""
+
+    @shard_pass("atoms", reads="basis", changes="pair_multipliers")
+    def pair_ascend(self, v: np.ndarray, step: float) -> tuple[np.ndarray]:
+        """Take a projected gradient step of τ along Uv, from τ = 0 where step is 0; return Uᵀτ."""
+
+    @shard_pass("atoms", reads="pair basis codes residual")
+    def pair_cross(self, d: np.ndarray) -> tuple[np.ndarray]:
+        """Return UᵀR, r×m, for the atom d."""
+
+    @shard_pass("atoms", reads="pair", changes="codes residual")
+    def pair_commit(self, old: np.ndarray, new: np.ndarray, p: np.ndarray) -> tuple[float]:
+        """Replace the pair's atom `old` by `new` and its codes by x = Y_Ω p, bring E up to date; return ‖x‖²."""
+
+    @shard_pass("coding", writes="svm_rows scale direction band")
+    def analyse(self, P: np.ndarray) -> None:
+        """Hand the SVM the codes P y of all rows, dense."""
+
+    @shard_pass("coding", reads="svm_rows")
+    def analysed(self) -> np.ndarray:
+        """Return the codes that `analyse` has just made, N×n."""
+
+    @shard_pass("other")
+    def analysis_squares(self, P: np.ndarray) -> tuple[np.ndarray]:
+        """Return ‖Y p_i‖² over all rows, by atom."""
