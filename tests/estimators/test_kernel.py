@@ -66,7 +66,7 @@ def checks_that_fail(estimator):
         KDPLOCSVM(kernel="precomputed", representation="omp"),
         KDPLOCSVM(kernel="sigmoid", kernel_coding="gram", representation="omp", scaling="robust"),
         KDPLOCSVM(approximation="nystroem", n_landmarks=7, landmarks="leverage"),
-        KDPLOCSVM(score="residual", threshold=0.1, calibration=2),
+        KDPLOCSVM(scoring="residual", threshold=0.1, n_folds=2),
     ],
     expected_failed_checks=checks_that_fail,
 )

@@ -12,7 +12,7 @@ import oddatom
 from model_files import KINDS, answers, unpack
 from oddatom.model_io.files import FORMAT
 
-GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.oddatom"))
+GOLDEN = sorted((Path(__file__).parent / "golden").rglob("*.oddatom"))
 
 
 def test_every_kind_has_a_file():

@@ -27,7 +27,7 @@ from oddatom.scaling.linear import fit_scaling
 COMMON = {"n_atoms": 12, "nu": 0.2, "beta": 0.01, "max_iter": 2, "random_state": 0}
 DETECTORS = {
     "dl": DLOCSVM(**COMMON),
-    "dl from data": DLOCSVM(**COMMON, init="data", score="description_length"),
+    "dl from data": DLOCSVM(**COMMON, init="data", scoring="description_length"),
     "dpl": DPLOCSVM(**COMMON, representation="omp"),
     "kdl": KDLOCSVM(**COMMON, approximation="nystroem", n_landmarks=40),
     "kdpl": KDPLOCSVM(**COMMON, approximation="nystroem", n_landmarks=40),

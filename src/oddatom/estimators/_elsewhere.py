@@ -136,13 +136,13 @@ def _decision(detector: Any, source: Source, attributes: dict[str, Any], offset:
     twin = copy.copy(detector)
     for name, value in attributes.items():
         setattr(twin, name, value)
-    twin.score_ = detector._score_by
+    twin.scoring_ = detector.scoring
     twin.code_statistics_ = source.code_statistics(twin)
     twin.train_scores_ = source.sorted_scores(twin)
     nu = float(detector.nu)
-    twin.svm_offset_ = offset if twin.score_ == "margin" else quantile_offset(twin.train_scores_, nu)
+    twin.svm_offset_ = offset if twin.scoring_ == "margin" else quantile_offset(twin.train_scores_, nu)
     twin._apply_threshold(detector._check_threshold(detector.threshold, fitted=False))
-    names = ("score_", "code_statistics_", "train_scores_", "svm_offset_", "threshold_", "offset_")
+    names = ("scoring_", "code_statistics_", "train_scores_", "svm_offset_", "threshold_", "offset_")
     return {name: getattr(twin, name) for name in names}
 
 

@@ -56,9 +56,9 @@ class LearnedDetector(DictionaryDetector):
         "init": [StrOptions(set(INITS)), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "svm_solver": [StrOptions(set(SVM_SOLVERS))],
-        "score": [StrOptions(set(SCORES))],
+        "scoring": [StrOptions(set(SCORES))],
         "threshold": "no_validation",  # see `_check_threshold`
-        "calibration": [Interval(Integral, 2, None, closed="left"), None],
+        "n_folds": [Interval(Integral, 2, None, closed="left"), None],
         "scaling": [StrOptions(set(SCALINGS)), None],
         "track": [StrOptions({"atoms"}), None],
         "device": DEVICE,
@@ -72,8 +72,8 @@ class LearnedDetector(DictionaryDetector):
         "n_atoms": "None takes twice the number of features.",
         "n_nonzero": "None takes the square root of the number of features.",
         "coupling": "0 learns the dictionary without the SVM.",
-        "score": "The paper's is 'margin'.",
-        "calibration": "It is the number of folds that p-values are made of; 5 is a usual choice, None does without.",
+        "scoring": "The paper's is 'margin'.",
+        "n_folds": "It is the number of folds that p-values are made of; 5 is a usual choice, None does without.",
         "init": "Pass a name, or one row per atom.",
     }
 
@@ -126,9 +126,9 @@ class LearnedDetector(DictionaryDetector):
                 f"The 'svm_solver' parameter of {name} must be 'exact' for rows with weights. Got {self.svm_solver!r} "
                 "instead; leave sample_weight out, or repeat rows."
             )
-        if self.calibration is not None:
+        if self.n_folds is not None:
             raise ValueError(
-                f"The 'calibration' parameter of {name} must be None for rows with weights. Got {self.calibration} "
+                f"The 'n_folds' parameter of {name} must be None for rows with weights. Got {self.n_folds} "
                 "instead; leave sample_weight out, or repeat rows."
             )
 
@@ -290,13 +290,13 @@ class LearnedDetector(DictionaryDetector):
         for name, value in attributes.items():
             setattr(twin, name, value)
         codes = twin._with_outside(X, Y, codes)
-        twin.score_ = self._score_by
+        twin.scoring_ = self.scoring
         twin.code_statistics_ = code_statistics(codes, n, m, weights)
         scores = twin._training_scores(X, codes, margins)
         twin.train_scores_ = np.sort(scores) if weights is None else repeated(scores, weights)
-        twin.svm_offset_ = offset if self._score_by == "margin" else quantile_offset(twin.train_scores_, nu)
+        twin.svm_offset_ = offset if self.scoring == "margin" else quantile_offset(twin.train_scores_, nu)
         twin._apply_threshold(self._check_threshold(self.threshold, fitted=False))
-        names = ("score_", "code_statistics_", "train_scores_", "svm_offset_", "threshold_", "offset_")
+        names = ("scoring_", "code_statistics_", "train_scores_", "svm_offset_", "threshold_", "offset_")
         return {name: getattr(twin, name) for name in names}
 
     def _last_codes(self, shard: Any, D: np.ndarray, learner: Learner) -> Codes:
@@ -309,7 +309,7 @@ class LearnedDetector(DictionaryDetector):
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
         """Return what `score_samples` gives for the training rows."""
-        return SCORES[self.score_](codes, self.coef_, self.code_statistics_)
+        return SCORES[self.scoring_](codes, self.coef_, self.code_statistics_)
 
     def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
         """Fitted attributes that only this detector has."""

@@ -241,7 +241,7 @@ class KernelDetector(LearnedDetector):
     def explain(self, X: Any) -> Any:
         """Return what each atom adds to a row's margin, w_i x_i.
 
-        A kernel does not split over features. Whatever `score` is, the margin is explained.
+        A kernel does not split over features. Whatever `scoring` is, the margin is explained.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class KernelDetector(LearnedDetector):
         Returns
         -------
         margin : ndarray of shape (n_samples, n_active_atoms)
-            Rows sum to the margins, which are `score_samples(X)` with score="margin". A frame of X's library where
+            Rows sum to the margins, which are `score_samples(X)` with scoring="margin". A frame of X's library where
             X is a pandas or polars frame whose columns have text names.
         """
         check_is_fitted(self)

@@ -34,12 +34,12 @@ class DPLOCSVM(LearnedDetector):
     (w, rho), with codes x = P y,
 
     .. math::
-        \tfrac12\|Y - YP^TD\|_F^2 + \beta \sum_i \phi(\|Yp_i\|) + \gamma \sum_i \alpha_i \|Yp_i\|_1
+        \tfrac12\|Y - YP^TD\|_F^2 + \beta \sum_i \phi(\|Yp_i\|) + \alpha \sum_i u_i \|Yp_i\|_1
         + \tfrac12\|w\|^2 - \rho + \tfrac{1}{\nu N} \sum_j (\rho - w^T x_j)_+
 
     by alternating sweeps over the pairs (Theorem 2 of the paper) with an exact one-class SVM. As in the paper a pair is
-    trained on the rows that use its atom in the first sparse coding, alpha is the unit vector of their numbers, and Y
-    is the data divided by its Frobenius norm. Pairs whose row of codes falls to zero are trimmed for good.
+    trained on the rows that use its atom in the first sparse coding, u is the unit vector of their numbers, and Y is
+    the data divided by its Frobenius norm. Pairs whose row of codes falls to zero are trimmed for good.
 
     New rows are coded by one matrix product. The margin of a row is then linear in it and splits exactly over its
     features: see `explain`.
@@ -53,7 +53,7 @@ class DPLOCSVM(LearnedDetector):
         the number of features, rounded.
     beta : float, default=0.1
         Weight of the row penalty, at least 0. It does not depend on the scale of the data.
-    gamma : float or None, default=None
+    alpha : float or None, default=None
         Weight of the l1 penalty of the codes, at least 0. None means 1 / sqrt(n_samples): an l1 norm over n rows grows
         with the root of n beside the other terms.
     penalty : {"l21", "l20", "l2eps"}, default="l21"
@@ -80,13 +80,13 @@ class DPLOCSVM(LearnedDetector):
         (for comparison; it needs penalty="l21").
     svm_solver : {"exact", "libsvm"}, default="exact"
         "libsvm" takes the steps of libsvm, stops early as the published program does, and depends on the order of rows.
-    score : {"margin", "residual", "description_length"}, default="margin"
+    scoring : {"margin", "residual", "description_length"}, default="margin"
         What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
     threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
         Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
         training scores alone; a float: the share of training rows flagged, at most, in (0, 0.5]; ("fdr", q): at most
         a share q of false alarms among the rows flagged, by p-values of the rows passed ("fdr": q = 0.1).
-    calibration : int or None, default=None
+    n_folds : int or None, default=None
         Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
     scaling : {None, "standard", "robust"}, default=None
         Scaling of the columns before the division by the Frobenius norm. "standard" centres them at their means, and
@@ -113,19 +113,19 @@ class DPLOCSVM(LearnedDetector):
         Plane w of the last SVM, fitted on the training rows coded anew by `representation_`.
     offset_ : float
         `decision_function = score_samples - offset_`, as `threshold_` has it.
-    score_, threshold_ : str and Threshold
+    scoring_, threshold_ : str and Threshold
         The score of the last fit, and the threshold in force (see `set_threshold`).
     train_scores_ : ndarray of shape (n_samples,)
         `score_samples` of the training rows, sorted.
     svm_offset_ : float
         Offset of threshold="svm".
     code_statistics_ : CodeStatistics
-        How training rows use the atoms and what they leave, for score="description_length".
+        How training rows use the atoms and what they leave, for scoring="description_length".
     fold_models_, fold_rows_, conformal_ : list, list and CrossConformal, or None
-        With `calibration`: models fitted without each fold, the rows of the folds, and their held-out scores.
+        With `n_folds`: models fitted without each fold, the rows of the folds, and their held-out scores.
     representation_ : str
         The `representation` that `coef_` belongs to.
-    gamma_ : float
+    alpha_ : float
         Weight of the l1 penalty that was used.
     nu_ : float
         The nu of `coef_`: `nu`, or larger where the exact SVM has no margin at `nu` (a warning says so).
@@ -166,17 +166,16 @@ class DPLOCSVM(LearnedDetector):
 
     _Shard = PairShard
     _shard_kind = "pairs"
-    _l1_name: ClassVar[str] = "gamma"  # the parameter that weighs the l1 penalty
-    _row_weights = ("beta", "gamma")
+    _row_weights = ("beta", "alpha")
     _parameter_constraints: ClassVar[dict] = {
         **LearnedDetector._parameter_constraints,
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
+        "alpha": [Interval(Real, 0, None, closed="left"), None],
         "representation": [StrOptions(set(REPRESENTATIONS))],
         "pair_solver": [StrOptions(set(PAIR_SOLVERS))],
     }
     _advice: ClassVar[dict[str, str]] = {
         **LearnedDetector._advice,
-        "gamma": "It is the weight of the l1 penalty; None suits the number of rows, 0 switches that penalty off.",
+        "alpha": "It is the weight of the l1 penalty; None suits the number of rows, 0 switches that penalty off.",
     }
 
     def __init__(
@@ -185,7 +184,7 @@ class DPLOCSVM(LearnedDetector):
         n_nonzero: int | None = None,
         *,
         beta: float = 0.1,
-        gamma: float | None = None,
+        alpha: float | None = None,
         penalty: str = "l21",
         epsilon: float = 0.1,
         nu: float = 0.1,
@@ -197,9 +196,9 @@ class DPLOCSVM(LearnedDetector):
         n_init: int = 1,
         pair_solver: str = "exact",
         svm_solver: str = "exact",
-        score: str = "margin",
+        scoring: str = "margin",
         threshold: Any = "svm",
-        calibration: int | None = None,
+        n_folds: int | None = None,
         scaling: str | None = None,
         track: str | None = None,
         device: str = "cpu",
@@ -210,7 +209,7 @@ class DPLOCSVM(LearnedDetector):
         self.n_atoms = n_atoms
         self.n_nonzero = n_nonzero
         self.beta = beta
-        self.gamma = gamma
+        self.alpha = alpha
         self.penalty = penalty
         self.epsilon = epsilon
         self.nu = nu
@@ -222,9 +221,9 @@ class DPLOCSVM(LearnedDetector):
         self.n_init = n_init
         self.pair_solver = pair_solver
         self.svm_solver = svm_solver
-        self.score = score
+        self.scoring = scoring
         self.threshold = threshold
-        self.calibration = calibration
+        self.n_folds = n_folds
         self.scaling = scaling
         self.track = track
         self.device = device
@@ -238,18 +237,16 @@ class DPLOCSVM(LearnedDetector):
                 f"The 'penalty' parameter of {type(self).__name__} must be 'l21' where pair_solver='gradient', which "
                 f"is the paper's scheme for that penalty. Got {self.penalty!r} instead; use pair_solver='exact'."
             )
-        weight = getattr(self, self._l1_name)
-        common["gamma"] = None if weight is None else float(weight)
+        common["gamma"] = None if self.alpha is None else float(self.alpha)
         return DPL(pair_solver=self.pair_solver, representation=self.representation, **common)
 
     def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
-        weight = getattr(self, self._l1_name)
         return {
             **super()._own_attributes(model, active, features),
             "analysis_dictionary_": model.P.copy(),
             "analysis_components_": model.P[active],
             "representation_": self.representation,
-            f"{self._l1_name}_": float(np.linalg.norm(model.alpha) if weight is None else weight),
+            "alpha_": float(np.linalg.norm(model.alpha) if self.alpha is None else self.alpha),
         }
 
     def _findings(self, svm: OneClassFit, n_active: int) -> Iterator[tuple[str, type[Warning]]]:
@@ -276,7 +273,7 @@ class DPLOCSVM(LearnedDetector):
         return CODINGS[learner.coding](shard.Y, D, min(learner.s, D.shape[0]), gram=D @ D.T)
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
-        if self._linear and self.score_ == "margin":
+        if self._linear and self.scoring_ == "margin":
             return self._linear_margin(X)
         return super()._training_scores(X, codes, margins)
 
@@ -302,7 +299,7 @@ class DPLOCSVM(LearnedDetector):
         """Return what each feature adds to a row's margin: (Pᵀw)_f y_f; the row's shares sum to the margin.
 
         With representation="omp" codes are not linear: then margin by atom and residual by feature, as in
-        `DLOCSVM.explain`. Whatever `score` is, the margin is explained.
+        `DLOCSVM.explain`. Whatever `scoring` is, the margin is explained.
 
         Parameters
         ----------

@@ -72,13 +72,13 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         Atom update: the global maximiser with a certificate, or the paper's power method.
     svm_solver : {"exact", "libsvm"}, default="exact"
         "libsvm" takes the steps of libsvm, stops early as the published program does, and depends on the order of rows.
-    score : {"margin", "residual", "description_length"}, default="margin"
+    scoring : {"margin", "residual", "description_length"}, default="margin"
         What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
     threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
         Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
         training scores alone; a float: the share of training rows flagged, at most, in (0, 0.5]; ("fdr", q): at most
         a share q of false alarms among the rows flagged, by p-values of the rows passed ("fdr": q = 0.1).
-    calibration : int or None, default=None
+    n_folds : int or None, default=None
         Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
     scaling : {None, "standard", "robust"}, default=None
         Scaling of the columns before the division by the Frobenius norm.
@@ -101,7 +101,7 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
     components_ : ndarray of shape (n_active_atoms, n_coordinates)
         Atoms in use, unit rows, in the coordinates of the feature space.
     coef_, offset_, nu_, dual_coef_, gap_, history_, n_iter_ : as in `DLOCSVM`
-    score_, threshold_, train_scores_, svm_offset_, code_statistics_, fold_models_, fold_rows_, conformal_ : as there
+    scoring_, threshold_, train_scores_, svm_offset_, code_statistics_, fold_models_, fold_rows_, conformal_ : as there
     dictionary_, active_atoms_, train_codes_, train_decision_, train_coef_, train_offset_ : as there
     kernel_map_ : KernelMap
         Takes scaled rows to their coordinates.
@@ -150,9 +150,9 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         n_init: int = 1,
         atom_solver: str = "exact",
         svm_solver: str = "exact",
-        score: str = "margin",
+        scoring: str = "margin",
         threshold: Any = "svm",
-        calibration: int | None = None,
+        n_folds: int | None = None,
         scaling: str | None = None,
         track: str | None = None,
         device: str = "cpu",
@@ -182,9 +182,9 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         self.n_init = n_init
         self.atom_solver = atom_solver
         self.svm_solver = svm_solver
-        self.score = score
+        self.scoring = scoring
         self.threshold = threshold
-        self.calibration = calibration
+        self.n_folds = n_folds
         self.scaling = scaling
         self.track = track
         self.device = device

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom.coding import Codes
@@ -30,7 +28,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
 
     .. math::
         \tfrac12\|\varphi(Y) - \varphi(Y)P^TD\|^2 + \beta \sum_i \phi(\|\varphi(Y)p_i\|)
-        + \alpha \sum_i \alpha_i \|\varphi(Y)p_i\|_1
+        + \alpha \sum_i u_i \|\varphi(Y)p_i\|_1
         + \tfrac12\|w\|^2 - \rho + \tfrac{1}{\nu N} \sum_j (\rho - w^T x_j)_+
 
     by what `DPLOCSVM` does, on the rows' coordinates in the feature space. Y is the data divided by its Frobenius norm;
@@ -46,7 +44,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     beta : float, default=0.1
         Weight of the row penalty, at least 0.
     alpha : float or None, default=None
-        Weight of the l1 penalty of the codes (`gamma` of `DPLOCSVM`), at least 0. None means 1 / sqrt(n_samples).
+        Weight of the l1 penalty of the codes, at least 0. None means 1 / sqrt(n_samples).
     kernel : {"rbf", "laplacian", "polynomial", "sigmoid", "linear", "cosine", "precomputed"} or callable, default="rbf"
         "poly" is short for "polynomial". A function is called with two read-only arrays of scaled rows, N × m and
         M × m, and returns their N × M matrix; a score is then as independent of other rows, and a model as easily
@@ -93,13 +91,13 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         Pair update: exact half-steps, or the paper's projected gradient (for comparison; it needs penalty="l21").
     svm_solver : {"exact", "libsvm"}, default="exact"
         "libsvm" takes the steps of libsvm, stops early as the published program does, and depends on the order of rows.
-    score : {"margin", "residual", "description_length"}, default="margin"
+    scoring : {"margin", "residual", "description_length"}, default="margin"
         What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
     threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
         Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
         training scores alone; a float: the share of training rows flagged, at most, in (0, 0.5]; ("fdr", q): at most
         a share q of false alarms among the rows flagged, by p-values of the rows passed ("fdr": q = 0.1).
-    calibration : int or None, default=None
+    n_folds : int or None, default=None
         Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
     scaling : {None, "standard", "robust"}, default=None
         Scaling of the columns before the division by the Frobenius norm.
@@ -126,7 +124,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     alpha_ : float
         Weight of the l1 penalty that was used.
     coef_, offset_, nu_, dual_coef_, gap_, history_, n_iter_ : as in `DPLOCSVM`
-    score_, threshold_, train_scores_, svm_offset_, code_statistics_, fold_models_, fold_rows_, conformal_ : as there
+    scoring_, threshold_, train_scores_, svm_offset_, code_statistics_, fold_models_, fold_rows_, conformal_ : as there
         (training margins of linear codes only up to rounding)
     dictionary_, active_atoms_, train_codes_, train_decision_, train_coef_, train_offset_ : as there
     kernel_map_ : KernelMap
@@ -149,17 +147,11 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     (178,)
     """
 
-    _l1_name = "alpha"
-    _row_weights = ("beta", "alpha")
     _parameter_constraints: ClassVar[dict] = {
         **DPLOCSVM._parameter_constraints,
         **KernelDetector._parameter_constraints,
-        "alpha": [Interval(Real, 0, None, closed="left"), None],
     }
-    _advice: ClassVar[dict[str, str]] = {
-        **KernelDetector._advice,
-        "alpha": "It is the weight of the l1 penalty; None suits the number of rows, 0 switches that penalty off.",
-    }
+    _advice: ClassVar[dict[str, str]] = {**DPLOCSVM._advice, **KernelDetector._advice}
 
     def __init__(
         self,
@@ -188,9 +180,9 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         n_init: int = 1,
         pair_solver: str = "exact",
         svm_solver: str = "exact",
-        score: str = "margin",
+        scoring: str = "margin",
         threshold: Any = "svm",
-        calibration: int | None = None,
+        n_folds: int | None = None,
         scaling: str | None = None,
         track: str | None = None,
         device: str = "cpu",
@@ -222,9 +214,9 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         self.n_init = n_init
         self.pair_solver = pair_solver
         self.svm_solver = svm_solver
-        self.score = score
+        self.scoring = scoring
         self.threshold = threshold
-        self.calibration = calibration
+        self.n_folds = n_folds
         self.scaling = scaling
         self.track = track
         self.device = device
@@ -245,21 +237,21 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         return shard.analysed() @ w if self._linear else None
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
-        if self.score_ == "margin" and margins is not None:
+        if self.scoring_ == "margin" and margins is not None:
             return margins  # not from the kernel once more, which takes a tenth of a fit
         return super()._training_scores(X, codes, margins)
 
     def _offset(self, threshold: Threshold) -> float:
         """Training margins are rounded otherwise than those of new rows: rows at the cut stay on its upper side."""
         offset = super()._offset(threshold)
-        if threshold.kind == "svm" or self.score_ != "margin" or self.representation_ == "omp":
+        if threshold.kind == "svm" or self.scoring_ != "margin" or self.representation_ == "omp":
             return offset
         return offset - ROUNDING * float(np.abs(self.train_scores_[[0, -1]]).max())
 
     def explain(self, X: Any) -> Any:
         """Return what each atom adds to a row's margin, w_i x_i; a kernel does not split over features.
 
-        Whatever `score` is, the margin is explained.
+        Whatever `scoring` is, the margin is explained.
 
         Parameters
         ----------
@@ -268,7 +260,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         Returns
         -------
         margin : ndarray of shape (n_samples, n_active_atoms)
-            Rows sum to the margins, which are `score_samples(X)` with score="margin". A frame of X's library where
+            Rows sum to the margins, which are `score_samples(X)` with scoring="margin". A frame of X's library where
             X is a pandas or polars frame whose columns have text names.
         """
         check_is_fitted(self)

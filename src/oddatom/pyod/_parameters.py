@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 class Shared(TypedDict, total=False):
     """Of every detector."""
 
-    score: str
+    scoring: str
     nu: float
     device: str
     random_state: Any
@@ -24,7 +24,7 @@ class Untuned(Shared, total=False):
     n_atoms: int
     n_directions: int
     rows_per_member: int
-    agreement: float
+    weight_power: float
 
 
 class Learned(Shared, total=False):
@@ -53,16 +53,11 @@ class Sparse(Learned, total=False):
 
 
 class Pairs(Learned, total=False):
-    """Of pairs of dictionaries."""
+    """Of `DPLOCSVM`, and of `KDPLOCSVM` beside the kernel's."""
 
+    alpha: float | None
     representation: str
     pair_solver: str
-
-
-class LinearPairs(Pairs, total=False):
-    """Of `DPLOCSVM`."""
-
-    gamma: float | None
 
 
 class Kernel(Learned, total=False):
@@ -85,5 +80,3 @@ class KernelSparse(Sparse, Kernel, total=False):
 
 class KernelPairs(Pairs, Kernel, total=False):
     """Of `KDPLOCSVM`."""
-
-    alpha: float | None
