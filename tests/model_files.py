@@ -38,8 +38,8 @@ TINY = {"n_groups": 2, "trim": (0.3,), "n_centroids": 3, "n_atoms": 3, "n_direct
 KINDS = {
     "DLOCSVM": lambda: DLOCSVM(**SMALL, n_folds=2),
     "DPLOCSVM": lambda: DPLOCSVM(**SMALL, alpha=0.002, n_folds=2),
-    "KDLOCSVM": lambda: KDLOCSVM(**SMALL, approximation="nystroem", n_landmarks=8, n_folds=2),
-    "KDPLOCSVM": lambda: KDPLOCSVM(**SMALL, alpha=0.002, approximation="nystroem", n_landmarks=8, n_folds=2),
+    "KDLOCSVM": lambda: KDLOCSVM(**SMALL, approximation=8, n_folds=2),
+    "KDPLOCSVM": lambda: KDPLOCSVM(**SMALL, alpha=0.002, approximation=8, n_folds=2),
     "LinearOneClassSVM": lambda: LinearOneClassSVM(nu=0.1),
     "OddAtomDetector": lambda: OddAtomDetector(**TINY),
     "Pipeline": lambda: Pipeline([("detector", OddAtomDetector(**TINY))]),

@@ -33,7 +33,7 @@ def fitted(X):
     [
         DPLOCSVM(),
         DPLOCSVM(representation="omp"),
-        DPLOCSVM(pair_solver="gradient", svm_solver="libsvm"),
+        DPLOCSVM(solver="paper"),
         DPLOCSVM(scaling="robust", init="data"),
         DPLOCSVM(penalty="l20", beta=0.001),
         DPLOCSVM(scoring="description_length", threshold=0.1, n_folds=2),
@@ -68,7 +68,7 @@ def objective(Y, D, codes, support, beta, gamma):
 @pytest.mark.parametrize("pair_solver", ["exact", "gradient"])
 def test_training_state_is_the_one_of_the_last_sweep(X, pair_solver):
     beta, gamma = 0.1, 0.05
-    model = detector(beta=beta, alpha=gamma, init=first_atoms(), n_nonzero=3, pair_solver=pair_solver).fit(X)
+    model = detector(beta=beta, alpha=gamma, init=first_atoms(), n_nonzero=3, solver={"pairs": pair_solver}).fit(X)
     _, support = first_codes(model, X)
     Y, D, P, active = X / model.scale_, model.dictionary_, model.analysis_dictionary_, model.active_atoms_
     used = support.any(axis=0)
@@ -100,7 +100,7 @@ def test_the_first_analysis_atoms_are_least_squares(X):
 
 
 def test_history(X):
-    history = detector(track="atoms", coupling=10.0, alpha=0.05, n_nonzero=3).fit(X).history_
+    history = detector(verbose=2, coupling=10.0, alpha=0.05, n_nonzero=3).fit(X).history_
     assert set(history) == {*COLUMNS, *ROUND_COLUMNS, "kkt"}
     assert all(column.shape == (7,) for column in history.values())
     assert history["kkt"][0] == 0
@@ -139,11 +139,13 @@ def test_a_pair_that_is_no_number_is_reported(X, monkeypatch):
 @pytest.mark.parametrize("coupling", [1e160, 1e300])
 def test_a_coupling_that_overflows(X, pair_solver, coupling):
     with pytest.raises(ValueError, match=r"codes overflowed .* Lower the 'coupling' parameter"):
-        detector(coupling=coupling, alpha=0.05, pair_solver=pair_solver).fit(X)
+        detector(coupling=coupling, alpha=0.05, solver={"pairs": pair_solver}).fit(X)
 
 
 def test_pair_solvers(X):
-    exact, gradient = (detector(pair_solver=name, coupling=0.0, alpha=0.05).fit(X) for name in ("exact", "gradient"))
+    exact, gradient = (
+        detector(solver={"pairs": name}, coupling=0.0, alpha=0.05).fit(X) for name in ("exact", "gradient")
+    )
     assert np.abs(exact.dictionary_ - gradient.dictionary_).max() > 1e-6
     start = exact.history_["F"][0]
     assert gradient.history_["F"][0] == start
@@ -399,10 +401,15 @@ def test_detect_batch_refuses_a_wrong_tol(fitted, X, tol):
 BAD_PARAMETERS = {
     "alpha": ({"alpha": -1.0}, r"The 'alpha' parameter of DPLOCSVM .* Got -1\.0 instead\. .*0 switches that penalty"),
     "representation": ({"representation": "svd"}, r"The 'representation' parameter .*'analysis'.* Got 'svd' instead"),
-    "pair_solver": ({"pair_solver": "newton"}, r"The 'pair_solver' parameter .*'gradient'.* Got 'newton' instead"),
+    "solver": ({"solver": "newton"}, r"The 'solver' parameter of DPLOCSVM must be .*'gradient'.* Got 'newton' instead"),
+    "solver of pairs": ({"solver": {"pairs": "power"}}, r"The 'solver' parameter .* Got \{'pairs': 'power'\} instead"),
+    "a step of others": (
+        {"solver": {"atoms": "exact"}},
+        r"The 'solver' parameter .* 'svm': 'exact' or 'libsvm'\}\. Got",
+    ),
     "l20 by gradient": (
-        {"pair_solver": "gradient", "penalty": "l20"},
-        r"The 'penalty' parameter of DPLOCSVM must be 'l21' where .* Got 'l20' instead; use pair_solver='exact'",
+        {"solver": "paper", "penalty": "l20"},
+        r"The 'penalty' parameter of DPLOCSVM must be 'l21' where .* Got 'l20' instead; use solver='exact'",
     ),
 }
 

@@ -29,7 +29,7 @@ def fitted(X, sample_weight=None, **settings):
         {"scaling": "standard", "nu": 0.3, "scoring": "residual", "threshold": 0.1},
         {"scaling": "robust", "nu": 0.3, "scoring": "description_length"},
         {"threshold": "auto", "penalty": "l20", "coupling": 3.0},
-        {"atom_solver": "power", "penalty": "l2eps", "n_init": 2},
+        {"solver": {"atoms": "power"}, "penalty": "l2eps", "n_init": 2},
     ],
     ids=str,
 )
@@ -97,7 +97,7 @@ def test_the_order_of_rows_does_not_matter():
 
 def test_the_lagrangian_never_rises():
     weights = np.random.default_rng(2).gamma(0.5, 1.0, X.shape[0]) + 1e-3
-    sweeps = fitted(X, weights, track="atoms", coupling=2.0).history_.lagrangian
+    sweeps = fitted(X, weights, verbose=2, coupling=2.0).history_.lagrangian
     assert len(sweeps) == COMMON["max_iter"]
     for sweep in sweeps:
         assert sweep.size > 1
@@ -130,8 +130,8 @@ def test_bad_weights_are_refused(kind, weights, said):
 def test_what_weights_do_not_go_with_is_refused(tmp_path):
     with pytest.raises(ValueError, match="'n_folds'"):
         fitted(X, WEIGHTS, n_folds=3)
-    with pytest.raises(ValueError, match="'svm_solver'"):
-        fitted(X, WEIGHTS, svm_solver="libsvm")
+    with pytest.raises(ValueError, match="'solver' parameter of DLOCSVM must have an exact SVM"):
+        fitted(X, WEIGHTS, solver={"svm": "libsvm"})
     with pytest.raises(TypeError):
         KDLOCSVM().fit(X, sample_weight=WEIGHTS)
     pd = pytest.importorskip("pandas")

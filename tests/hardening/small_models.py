@@ -13,7 +13,7 @@ import scipy.sparse
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
 
 COMMON = {"n_atoms": 6, "beta": 0.02, "nu": 0.1, "max_iter": 2, "n_folds": 2, "random_state": 0}
-LANDMARKS = {"approximation": "nystroem", "n_landmarks": 8}
+LANDMARKS = {"approximation": 8}
 KINDS = {
     "DLOCSVM": (DLOCSVM, COMMON),
     "DPLOCSVM": (DPLOCSVM, {**COMMON, "alpha": 0.002}),

@@ -30,7 +30,7 @@ REFUSALS = (
     r"^X is too small: its margin vanishes \(largest entry .*\)\. Multiply it first\.$",
     r"^The kernel overflows on the training rows: its values go up to .* Scale the data, or lower gamma or degree; ",
     r"^The positive part of the kernel of all training rows is zero: there is nothing to learn\. Try another kernel\.$",
-    r"^The \d+ landmarks see nothing of the other rows\. Raise n_landmarks, or take landmarks='leverage'\.$",
+    r"^The \d+ landmarks see nothing of the other rows\. Pass a larger number as 'approximation', or .*",
     r"^The 'n_folds' parameter of \w+ must leave every fold a row and every fold's model two\. Got ",
     r"^\w+ cannot be fitted without one of \d+ folds\. .* Or lower 'n_folds', or pass None\.$",
 )
@@ -42,7 +42,7 @@ LEARNED = {
     "coupling": st.sampled_from([1.0, 0.0, 100.0]),
     "max_iter": st.sampled_from([2, 1, 0]),
     "init": st.sampled_from(["random", "data"]),
-    "svm_solver": st.sampled_from(["exact", "exact", "libsvm"]),
+    "solver": st.sampled_from(["exact", "exact", {"svm": "libsvm"}]),
     "scoring": st.sampled_from(sorted(SCORES)),
     "threshold": st.sampled_from(["svm", "auto", 0.2]),
     "n_folds": st.sampled_from([None, None, 2]),
@@ -52,12 +52,11 @@ PAIR = {"representation": st.sampled_from(["analysis", "omp"])}
 KERNEL = {
     "kernel": st.sampled_from(sorted(KERNELS)),
     "gamma": st.sampled_from(["scale", "auto", "median", 1e-3, 1e3]),
-    "approximation": st.sampled_from([None, "nystroem"]),
-    "n_landmarks": st.sampled_from([1, 6]),
-    "kernel_coding": st.sampled_from(["correlation", "gram"]),
+    "approximation": st.sampled_from([None, 1, 6]),
+    "kernel_params": st.sampled_from([None, {"coding": "gram"}]),
 }
 SETTINGS = {
-    DLOCSVM: {**LEARNED, "atom_solver": st.sampled_from(["exact", "power"])},
+    DLOCSVM: {**LEARNED, "solver": st.sampled_from(["exact", "paper", {"atoms": "power"}, {"svm": "libsvm"}])},
     DPLOCSVM: {**LEARNED, **PAIR, "alpha": st.sampled_from([None, 0.002, 0.0])},
     KDLOCSVM: {**LEARNED, **KERNEL},
     KDPLOCSVM: {**LEARNED, **PAIR, **KERNEL, "alpha": st.sampled_from([None, 0.002])},

@@ -17,9 +17,9 @@ DETECTORS = {
     "dpl": DPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
     "dpl omp": DPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, representation="omp", random_state=0),
     "kdl": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
-    "kdl landmarks": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation="nystroem", n_landmarks=40, random_state=0),
+    "kdl landmarks": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
     "kdl from data": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, init="data", scaling="robust", random_state=0),
-    "kdpl": KDPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation="nystroem", n_landmarks=40, random_state=0),
+    "kdpl": KDPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
     "untuned": OddAtomDetector(random_state=0, rows_per_member=300),
 }
 ARRAYS = ("components_", "coef_", "train_scores_", "dual_coef_", "train_decision_", "train_coef_")

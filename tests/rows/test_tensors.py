@@ -22,9 +22,11 @@ DETECTORS = {
     "dl from data": DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, init="data", scoring="description_length", random_state=0),
     "dpl": DPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
     "dpl omp": DPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, representation="omp", random_state=0),
-    "kdl": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation="nystroem", n_landmarks=40, random_state=0),
-    "kdl gram": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, kernel_coding="gram", kernel="polynomial", random_state=0),
-    "kdpl": KDPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation="nystroem", n_landmarks=40, random_state=0),
+    "kdl": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
+    "kdl gram": KDLOCSVM(
+        n_atoms=12, nu=0.2, beta=0.01, kernel_params={"coding": "gram"}, kernel="polynomial", random_state=0
+    ),
+    "kdpl": KDPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
     "untuned": OddAtomDetector(random_state=0, rows_per_member=300),
 }
 ARRAYS = ("components_", "coef_", "train_scores_", "dual_coef_", "train_decision_", "train_coef_")

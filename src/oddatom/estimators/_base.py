@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,6 +53,7 @@ class DictionaryDetector(
     scoring_: str
     svm_offset_: float
     code_statistics_: CodeStatistics
+    _solvers: Callable[[], dict[str, str]]  # by step
 
     def _scaled(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Scale new rows: Y, and Z = Y / size for work on squares, which overflow in rows with entries above HUGE.
@@ -255,7 +256,7 @@ class DictionaryDetector(
                 f"columns out, {self._other_codes}or try another scaling.",
                 DegenerateMarginWarning,
             )
-        elif self.svm_solver == "exact" and svm.gap > GAP_TOL:
+        elif self._solvers()["svm"] == "exact" and svm.gap > GAP_TOL:
             yield (
                 f"The one-class SVM ended with a duality gap of {svm.gap:.1e} instead of {GAP_TOL:.0e}. Look for "
                 "rows or columns of extreme size, and bring them to the size of the others.",

@@ -85,7 +85,7 @@ class CalibratedMixin:
 
     def _fold_model(self, X: np.ndarray, parameters: dict[str, Any]) -> Any:
         """Fit a detector of the same settings; what there is to warn of has been said of the fit on all rows."""
-        own = {"n_folds": None, "threshold": "svm", "verbose": 0, "track": None}
+        own = {"n_folds": None, "threshold": "svm", "verbose": 0}
         model = type(self)(**{**self.get_params(deep=False), **own, **parameters})
         try:
             model._fit(check_rows(model, X, reset=True), None)

@@ -21,14 +21,15 @@ from oddatom.decisions import quantile_offset
 from oddatom.estimators._base import HUGE, DictionaryDetector, without_atoms
 from oddatom.estimators._callbacks import DEPTH, FitProgress, with_callbacks
 from oddatom.estimators._elsewhere import fit_source, linear_dictionary, linear_features
+from oddatom.estimators._grouped import read_penalty, read_solver
 from oddatom.estimators._routing import opened
 from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.estimators._weights import check_weights, refuse_weights
-from oddatom.exceptions import DegenerateMarginWarning
-from oddatom.learners.alternate import SVM_SOLVERS, Learner, Model, fit_last_svm, learn
+from oddatom.exceptions import DegenerateMarginWarning, ParameterError
+from oddatom.learners.alternate import Learner, Model, fit_last_svm, learn
 from oddatom.learners.initial import INITS, initial_dictionary
 from oddatom.passes.group import ShardGroup
-from oddatom.penalties import PENALTIES, make_penalty
+from oddatom.penalties import Penalty, make_penalty
 from oddatom.rows import Source
 from oddatom.rows.array import LocalShard, WeightedShard
 from oddatom.rows.row_map import RowMap
@@ -42,25 +43,24 @@ class LearnedDetector(DictionaryDetector):
     _Shard: ClassVar[type] = LocalShard
     _shard_kind: ClassVar[str] = "sparse"  # what a `Source` makes its shards by
     _init_columns: ClassVar[str] = "n_features"
+    _steps: ClassVar[tuple[str, ...]] = ("atoms", "svm")  # that `solver` names solvers of
 
     _parameter_constraints: ClassVar[dict] = {
         "n_atoms": [Interval(Integral, 1, None, closed="left"), None],
         "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
         "beta": [Interval(Real, 0, None, closed="left")],
-        "penalty": [StrOptions(set(PENALTIES))],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "penalty": "no_validation",  # it and `solver`: see `_validate_params`
         "nu": [Interval(Real, 0, 1, closed="right")],
         "coupling": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [StrOptions(set(INITS)), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "svm_solver": [StrOptions(set(SVM_SOLVERS))],
+        "solver": "no_validation",
         "scoring": [StrOptions(set(SCORES))],
         "threshold": "no_validation",  # see `_check_threshold`
         "n_folds": [Interval(Integral, 2, None, closed="left"), None],
         "scaling": [StrOptions(set(SCALINGS)), None],
-        "track": [StrOptions({"atoms"}), None],
         "device": DEVICE,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
@@ -76,6 +76,19 @@ class LearnedDetector(DictionaryDetector):
         "n_folds": "It is the number of folds that p-values are made of; 5 is a usual choice, None does without.",
         "init": "Pass a name, or one row per atom.",
     }
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        self._make_penalty()
+        self._solvers()
+
+    def _solvers(self) -> dict[str, str]:
+        """Return the solver of each step."""
+        return read_solver(type(self).__name__, self.solver, self._steps)
+
+    def _make_penalty(self) -> Penalty:
+        name, epsilon = read_penalty(type(self).__name__, self.penalty)
+        return make_penalty(name, float(self.beta), epsilon)
 
     @abstractmethod
     def _make_learner(self, **common: Any) -> Learner:
@@ -121,10 +134,13 @@ class LearnedDetector(DictionaryDetector):
     def _check_weighted(self) -> None:
         """Refuse what weights do not go with."""
         name = type(self).__name__
-        if self.svm_solver != "exact":
-            raise ValueError(
-                f"The 'svm_solver' parameter of {name} must be 'exact' for rows with weights. Got {self.svm_solver!r} "
-                "instead; leave sample_weight out, or repeat rows."
+        if self._solvers()["svm"] != "exact":
+            raise ParameterError(
+                name,
+                "solver",
+                f"must have an exact SVM for rows with weights. Got {self.solver!r} instead",
+                value=self.solver,
+                advice="leave sample_weight out, or repeat rows.",
             )
         if self.n_folds is not None:
             raise ValueError(
@@ -223,13 +239,13 @@ class LearnedDetector(DictionaryDetector):
             )
         learner = self._make_learner(
             s=s,
-            penalty=make_penalty(self.penalty, float(self.beta), float(self.epsilon)),
+            penalty=self._make_penalty(),
             nu=float(self.nu),
             eta=float(self.coupling),
             max_iter=int(self.max_iter),
             tol=float(self.tol),
-            svm_solver=self.svm_solver,
-            track_atoms=self.track == "atoms",
+            svm_solver=self._solvers()["svm"],
+            track_atoms=self.verbose >= 2,
         )
         return learner, n_atoms
 

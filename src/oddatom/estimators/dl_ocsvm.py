@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils._param_validation import InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,11 +16,10 @@ from oddatom.estimators._callbacks import with_callbacks
 from oddatom.estimators._fitting import LearnedDetector
 from oddatom.estimators._partial import DECAY, Memory, batch
 from oddatom.estimators._validation import check_parameters, check_rows, old_model_on_error
-from oddatom.learners.dl import ATOM_SOLVERS, DL
+from oddatom.learners.dl import DL
 from oddatom.learners.trimming import trim_batch
 from oddatom.model_io.schema import fitted
 from oddatom.passes.group import ShardGroup
-from oddatom.penalties import make_penalty
 from oddatom.rows.array import LocalShard
 
 
@@ -55,10 +54,8 @@ class DLOCSVM(LearnedDetector):
         Most non-zeros in a row's code. None means the square root of the number of features, rounded.
     beta : float, default=0.1
         Weight of the row penalty, at least 0. It does not depend on the scale of the data.
-    penalty : {"l21", "l20", "l2eps"}, default="l21"
-        Row penalty phi: the norm, its support, or the norm clipped at `epsilon`.
-    epsilon : float, default=0.1
-        Where "l2eps" is clipped.
+    penalty : {"l21", "l20", "l2eps"} or ("l2eps", epsilon), default="l21"
+        Row penalty phi: the norm, its support, or the norm clipped at epsilon (0.1 where not given).
     nu : float, default=0.1
         Upper bound on the share of training rows outside the margin, in (0, 1].
     coupling : float, default=1.0
@@ -71,10 +68,10 @@ class DLOCSVM(LearnedDetector):
         First dictionary: uniform random atoms as in the paper, random rows of the data, or the rows given.
     n_init : int, default=1
         Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
-    atom_solver : {"exact", "power"}, default="exact"
-        Atom update: the global maximiser with a certificate, or the paper's power method.
-    svm_solver : {"exact", "libsvm"}, default="exact"
-        "libsvm" takes the steps of libsvm, stops early as the published program does, and depends on the order of rows.
+    solver : {"exact", "paper"} or dict, default="exact"
+        "exact": the global maximiser of every atom's problem, with a certificate, and the exact SVM. "paper": the
+        paper's power method, and libsvm's steps, which stop early as in the published program and depend on the order
+        of rows. A dict mixes them: {"atoms": "exact" or "power", "svm": "exact" or "libsvm"}.
     scoring : {"margin", "residual", "description_length"}, default="margin"
         What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
     threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
@@ -85,8 +82,6 @@ class DLOCSVM(LearnedDetector):
         Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
     scaling : {None, "standard", "robust"}, default=None
         Scaling of the columns before the division by the Frobenius norm.
-    track : {None, "atoms"}, default=None
-        "atoms" records the Lagrangian after every atom update in `history_.lagrangian` (slow).
     device : str, default="cpu"
         Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
         (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
@@ -95,7 +90,8 @@ class DLOCSVM(LearnedDetector):
     n_jobs : int or None, default=None
         Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
     verbose : int, default=0
-        1 logs a line per sweep to the logger "oddatom".
+        1 logs a line per sweep to the logger "oddatom"; 2 also records the Lagrangian after every atom in
+        `history_.lagrangian` (slow).
 
     Attributes
     ----------
@@ -156,32 +152,24 @@ class DLOCSVM(LearnedDetector):
     dictionary_: np.ndarray
     memory_: Memory
 
-    _parameter_constraints: ClassVar[dict] = {
-        **LearnedDetector._parameter_constraints,
-        "atom_solver": [StrOptions(set(ATOM_SOLVERS))],
-    }
-
     def __init__(
         self,
         n_atoms: int | None = None,
         n_nonzero: int | None = None,
         *,
         beta: float = 0.1,
-        penalty: str = "l21",
-        epsilon: float = 0.1,
+        penalty: Any = "l21",
         nu: float = 0.1,
         coupling: float = 1.0,
         max_iter: int = 6,
         tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
-        atom_solver: str = "exact",
-        svm_solver: str = "exact",
+        solver: Any = "exact",
         scoring: str = "margin",
         threshold: Any = "svm",
         n_folds: int | None = None,
         scaling: str | None = None,
-        track: str | None = None,
         device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -191,20 +179,17 @@ class DLOCSVM(LearnedDetector):
         self.n_nonzero = n_nonzero
         self.beta = beta
         self.penalty = penalty
-        self.epsilon = epsilon
         self.nu = nu
         self.coupling = coupling
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
         self.n_init = n_init
-        self.atom_solver = atom_solver
-        self.svm_solver = svm_solver
+        self.solver = solver
         self.scoring = scoring
         self.threshold = threshold
         self.n_folds = n_folds
         self.scaling = scaling
-        self.track = track
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -287,7 +272,7 @@ class DLOCSVM(LearnedDetector):
         return n_atoms
 
     def _make_learner(self, **common: Any) -> DL:
-        return DL(atom_solver=self.atom_solver, **common)
+        return DL(atom_solver=self._solvers()["atoms"], **common)
 
     def detect_batch(self, X: Any) -> np.ndarray:
         """Return +1 / −1 by the paper's Algorithm 3, which trims atoms over the batch as a whole.
@@ -307,8 +292,7 @@ class DLOCSVM(LearnedDetector):
         """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        penalty = make_penalty(self.penalty, float(self.beta), float(self.epsilon))
         with threads(self.n_jobs):
             group = ShardGroup([LocalShard(self._batch_rows(X))])
-            codes = trim_batch(group, self.dictionary_, self.n_nonzero_, penalty, self._coding)
+            codes = trim_batch(group, self.dictionary_, self.n_nonzero_, self._make_penalty(), self._coding)
         return self._batch_labels(codes, "Algorithm 3")

@@ -16,10 +16,10 @@ from oddatom.coding import CODINGS, Codes, analysis_codes
 from oddatom.estimators._base import CHUNK_ROWS
 from oddatom.estimators._fitting import LearnedDetector
 from oddatom.estimators._validation import check_rows
-from oddatom.exceptions import SolverWarning
+from oddatom.exceptions import ParameterError, SolverWarning
 from oddatom.explain import as_frame_like, margin_by_feature
 from oddatom.learners.alternate import Learner, Model
-from oddatom.learners.dpl import DPL, PAIR_SOLVERS, REPRESENTATIONS
+from oddatom.learners.dpl import DPL, REPRESENTATIONS
 from oddatom.learners.trimming import trim_pairs
 from oddatom.pairs.theorem2 import KKT_TOL
 from oddatom.passes.group import ShardGroup
@@ -56,10 +56,8 @@ class DPLOCSVM(LearnedDetector):
     alpha : float or None, default=None
         Weight of the l1 penalty of the codes, at least 0. None means 1 / sqrt(n_samples): an l1 norm over n rows grows
         with the root of n beside the other terms.
-    penalty : {"l21", "l20", "l2eps"}, default="l21"
-        Row penalty phi: the norm, its support, or the norm clipped at `epsilon`.
-    epsilon : float, default=0.1
-        Where "l2eps" is clipped.
+    penalty : {"l21", "l20", "l2eps"} or ("l2eps", epsilon), default="l21"
+        Row penalty phi: the norm, its support, or the norm clipped at epsilon (0.1 where not given).
     nu : float, default=0.1
         Upper bound on the share of training rows outside the margin, in (0, 1].
     coupling : float, default=1.0
@@ -75,11 +73,10 @@ class DPLOCSVM(LearnedDetector):
         First dictionary: uniform random atoms as in the paper, random rows of the data, or the rows given.
     n_init : int, default=1
         Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
-    pair_solver : {"exact", "gradient"}, default="exact"
-        Pair update: exact half-steps for d and p, or the paper's projected gradient on the saddle form of Theorem 2
-        (for comparison; it needs penalty="l21").
-    svm_solver : {"exact", "libsvm"}, default="exact"
-        "libsvm" takes the steps of libsvm, stops early as the published program does, and depends on the order of rows.
+    solver : {"exact", "paper"} or dict, default="exact"
+        "exact": exact half-steps for d and p, and the exact SVM. "paper": the paper's projected gradient on the saddle
+        form of Theorem 2 (it needs penalty="l21"), and libsvm's steps, which stop early as in the published program and
+        depend on the order of rows. A dict mixes them: {"pairs": "exact" or "gradient", "svm": "exact" or "libsvm"}.
     scoring : {"margin", "residual", "description_length"}, default="margin"
         What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
     threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
@@ -91,8 +88,6 @@ class DPLOCSVM(LearnedDetector):
     scaling : {None, "standard", "robust"}, default=None
         Scaling of the columns before the division by the Frobenius norm. "standard" centres them at their means, and
         linear codes then have no margin at any nu: take another, or representation="omp".
-    track : {None, "atoms"}, default=None
-        "atoms" records the Lagrangian after every half-step in `history_.lagrangian` (slow).
     device : str, default="cpu"
         Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
         (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
@@ -101,7 +96,8 @@ class DPLOCSVM(LearnedDetector):
     n_jobs : int or None, default=None
         Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
     verbose : int, default=0
-        1 logs a line per sweep to the logger "oddatom".
+        1 logs a line per sweep to the logger "oddatom"; 2 also records the Lagrangian after every half-step in
+        `history_.lagrangian` (slow).
 
     Attributes
     ----------
@@ -166,12 +162,12 @@ class DPLOCSVM(LearnedDetector):
 
     _Shard = PairShard
     _shard_kind = "pairs"
+    _steps = ("pairs", "svm")
     _row_weights = ("beta", "alpha")
     _parameter_constraints: ClassVar[dict] = {
         **LearnedDetector._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left"), None],
         "representation": [StrOptions(set(REPRESENTATIONS))],
-        "pair_solver": [StrOptions(set(PAIR_SOLVERS))],
     }
     _advice: ClassVar[dict[str, str]] = {
         **LearnedDetector._advice,
@@ -185,8 +181,7 @@ class DPLOCSVM(LearnedDetector):
         *,
         beta: float = 0.1,
         alpha: float | None = None,
-        penalty: str = "l21",
-        epsilon: float = 0.1,
+        penalty: Any = "l21",
         nu: float = 0.1,
         coupling: float = 1.0,
         representation: str = "analysis",
@@ -194,13 +189,11 @@ class DPLOCSVM(LearnedDetector):
         tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
-        pair_solver: str = "exact",
-        svm_solver: str = "exact",
+        solver: Any = "exact",
         scoring: str = "margin",
         threshold: Any = "svm",
         n_folds: int | None = None,
         scaling: str | None = None,
-        track: str | None = None,
         device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -211,7 +204,6 @@ class DPLOCSVM(LearnedDetector):
         self.beta = beta
         self.alpha = alpha
         self.penalty = penalty
-        self.epsilon = epsilon
         self.nu = nu
         self.coupling = coupling
         self.representation = representation
@@ -219,26 +211,29 @@ class DPLOCSVM(LearnedDetector):
         self.tol = tol
         self.init = init
         self.n_init = n_init
-        self.pair_solver = pair_solver
-        self.svm_solver = svm_solver
+        self.solver = solver
         self.scoring = scoring
         self.threshold = threshold
         self.n_folds = n_folds
         self.scaling = scaling
-        self.track = track
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     def _make_learner(self, **common: Any) -> DPL:
-        if self.pair_solver == "gradient" and self.penalty != "l21":
-            raise ValueError(
-                f"The 'penalty' parameter of {type(self).__name__} must be 'l21' where pair_solver='gradient', which "
-                f"is the paper's scheme for that penalty. Got {self.penalty!r} instead; use pair_solver='exact'."
+        pairs = self._solvers()["pairs"]
+        if pairs == "gradient" and self.penalty != "l21":
+            raise ParameterError(
+                type(self).__name__,
+                "penalty",
+                "must be 'l21' where the solver of pairs is 'gradient', which is the paper's scheme for that penalty. "
+                f"Got {self.penalty!r} instead",
+                value=self.penalty,
+                advice="use solver='exact'.",
             )
         common["gamma"] = None if self.alpha is None else float(self.alpha)
-        return DPL(pair_solver=self.pair_solver, representation=self.representation, **common)
+        return DPL(pair_solver=pairs, representation=self.representation, **common)
 
     def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -252,7 +247,7 @@ class DPLOCSVM(LearnedDetector):
     def _findings(self, svm: OneClassFit, n_active: int) -> Iterator[tuple[str, type[Warning]]]:
         yield from super()._findings(svm, n_active)
         worst = float(self.history_["kkt"].max())
-        if self.pair_solver == "exact" and not worst <= KKT_TOL:
+        if self._solvers()["pairs"] == "exact" and not worst <= KKT_TOL:
             yield (
                 f"A pair's problem was solved to a residual of {worst:.1e} instead of {KKT_TOL:.0e}. Look for rows or "
                 "columns of extreme size, and bring them to the size of the others.",

@@ -33,23 +33,19 @@ class Learned(Shared, total=False):
     n_atoms: int | None
     n_nonzero: int | None
     beta: float
-    penalty: str
-    epsilon: float
+    penalty: Any
     coupling: float
     max_iter: int
     tol: float
     init: Any
     n_init: int
-    svm_solver: str
+    solver: Any
     scaling: str | None
-    track: str | None
     verbose: int
 
 
 class Sparse(Learned, total=False):
     """Of `DLOCSVM`, and of `KDLOCSVM` beside the kernel's."""
-
-    atom_solver: str
 
 
 class Pairs(Learned, total=False):
@@ -57,7 +53,6 @@ class Pairs(Learned, total=False):
 
     alpha: float | None
     representation: str
-    pair_solver: str
 
 
 class Kernel(Learned, total=False):
@@ -65,13 +60,8 @@ class Kernel(Learned, total=False):
 
     kernel: Any
     gamma: float | str
-    degree: float
-    coef0: float
-    approximation: str | None
-    n_landmarks: int
-    landmarks: str
-    rank_tol: float | None
-    kernel_coding: str
+    kernel_params: dict[str, Any] | None
+    approximation: Any
 
 
 class KernelSparse(Sparse, Kernel, total=False):
