@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from learned import KERNEL, first_atoms, make_detector, rows, same_model
 from oddatom import DegenerateMarginWarning
-from oddatom.decisions import auto_offset, benjamini_hochberg
+from oddatom.decisions import Threshold, auto_offset, benjamini_hochberg
 from oddatom.scores import SCORES
 from reference import cross_conformal
 
@@ -45,10 +45,10 @@ def test_thresholds(make, X, score):
 def test_set_threshold_learns_nothing(make, fitted, X):
     model = make().fit(X)
     assert model.set_threshold(0.3) is model
-    assert model.get_params()["threshold"] == 0.3
+    assert model.threshold_ == Threshold("share", 0.3)
+    assert model.get_params() == clone(model).get_params() == make().get_params()
     assert_array_equal(model.score_samples(NEW), fitted.score_samples(NEW))
     same_model(model.set_threshold("svm"), fitted)
-    assert clone(model.set_threshold(("fdr", 0.2)) if model.conformal_ else model).threshold == model.threshold
 
 
 def test_shares_with_ties(make, X):

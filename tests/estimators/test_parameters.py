@@ -38,9 +38,7 @@ def test_penalties():
 @pytest.mark.parametrize("penalty", ["l1", None, ("l21", 0.1), ("l2eps", 0), ("l2eps", True), ("l2eps",), np.ones(2)])
 @pytest.mark.parametrize("Class", [DLOCSVM, KDPLOCSVM])
 def test_wrong_penalties(Class, penalty):
-    message = (
-        rf"The 'penalty' parameter of {Class.__name__} must be 'l21' or .* Got .* instead; 'l2eps' alone"
-    )
+    message = rf"The 'penalty' parameter of {Class.__name__} must be 'l21' or .* Got .* instead; 'l2eps' alone"
     with pytest.raises(ValueError, match=message):
         Class(penalty=penalty).fit(X)
 
@@ -65,9 +63,7 @@ def test_solvers():
 @pytest.mark.parametrize("solver", [None, "power", {"pairs": "exact"}, {"atoms": "gradient"}, {"svm": None}, ["exact"]])
 @pytest.mark.parametrize("Class", [DLOCSVM, KDLOCSVM])
 def test_wrong_solvers(Class, solver):
-    message = (
-        rf"The 'solver' parameter of {Class.__name__} must be 'exact', 'paper' or a dict of \{{'atoms': "
-    )
+    message = rf"The 'solver' parameter of {Class.__name__} must be 'exact', 'paper' or a dict of \{{'atoms': "
     with pytest.raises(ValueError, match=message):
         Class(solver=solver).fit(X)
 

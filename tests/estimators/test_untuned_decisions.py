@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chisquare
+from sklearn.base import clone
 
 import reference
 from ensembles import duplicates, factors, mixture
@@ -42,7 +43,7 @@ def test_set_threshold_is_a_fit_with_it(threshold, score):
     ensemble = model.ensemble_
     assert model.set_threshold(threshold) is model
     assert model.ensemble_ is ensemble
-    assert model.threshold == threshold
+    assert model.threshold == clone(model).threshold == "auto"
     assert model.offset_ == wanted.offset_
     assert model.threshold_ == wanted.threshold_
     assert_array_equal(model.predict(X), wanted.predict(X))
