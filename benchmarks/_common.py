@@ -19,12 +19,12 @@ PAPER = {
     "mnist": {"n_nonzero": 8, "beta": 0.01, "nu": 0.092},
     "shuttle": {"n_nonzero": 4, "beta": 0.32, "nu": 0.072},
 }
-# beta and gamma of DPL there.
+# beta and gamma (here alpha) of DPL there.
 PAPER_PAIRS = {
-    "satellite": {"beta": 0.02, "gamma": 0.07},
-    "pendigits": {"beta": 0.14, "gamma": 0.04},
-    "mnist": {"beta": 0.02, "gamma": 0.16},
-    "shuttle": {"beta": 0.14, "gamma": 0.03},
+    "satellite": {"beta": 0.02, "alpha": 0.07},
+    "pendigits": {"beta": 0.14, "alpha": 0.04},
+    "mnist": {"beta": 0.02, "alpha": 0.16},
+    "shuttle": {"beta": 0.14, "alpha": 0.03},
 }
 
 

@@ -28,7 +28,7 @@ from oddatom.estimators.odd_atom import SAMPLE_ROWS
 
 LANDMARKS, ATOMS, NONZERO = 32, 16, 3
 COMMON = {"n_atoms": ATOMS, "n_nonzero": NONZERO, "max_iter": 2, "nu": 0.1, "random_state": 0}
-NYSTROEM = {**COMMON, "approximation": "nystroem", "n_landmarks": LANDMARKS}
+NYSTROEM = {**COMMON, "approximation": LANDMARKS}
 KINDS = {
     "DLOCSVM": (DLOCSVM, COMMON),
     "DPLOCSVM": (DPLOCSVM, COMMON),

@@ -25,7 +25,7 @@ FEATURES = 20
 OPTIONS: dict[str, dict] = {
     "DLOCSVM": {"max_iter": 3},
     "DPLOCSVM": {"max_iter": 2},
-    "KDLOCSVM": {"max_iter": 1, "n_landmarks": 100, "n_atoms": 40},
+    "KDLOCSVM": {"max_iter": 1, "approximation": 100, "n_atoms": 40},
     "OddAtomDetector": {},
 }
 TICK = os.sysconf("SC_CLK_TCK")

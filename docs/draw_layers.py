@@ -87,11 +87,14 @@ def draw(rows: list[list[str]], arrows: list[tuple[str, str]]) -> str:
         f'aria-label="Packages of oddatom by layer, and which imports which"><style>{style}</style><defs>'
         '<marker id="end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0L8 4L0 8z" style="fill:#7d93a6;stroke:none"/></marker></defs>'
-        f'<rect width="100%" height="100%" style="fill:#fff;stroke:none"/>\n' + "\n".join([*lines, *boxes]) + "\n</svg>\n"
+        f'<rect width="100%" height="100%" style="fill:#fff;stroke:none"/>\n'
+        + "\n".join([*lines, *boxes])
+        + "\n</svg>\n"
     )
 
 
 def main() -> None:
+    """Write the picture, or check it."""
     rows = layers()
     names = {name for row in rows for name in row}
     picture = draw(rows, reduced(imports(names)))

@@ -28,7 +28,7 @@ height, width = image.shape[0] // 4, image.shape[1] // 4
 patches = image.reshape(height, 4, width, 4, 3).swapaxes(1, 2).reshape(height * width, 48).astype(float)
 print(f"{patches.shape[0]:,} rows × {patches.shape[1]} features")
 
-settings = {"n_atoms": 12, "n_nonzero": 3, "beta": 0.01, "score": "residual", "init": "data", "random_state": 0}
+settings = {"n_atoms": 12, "n_nonzero": 3, "beta": 0.01, "scoring": "residual", "init": "data", "random_state": 0}
 here = DLOCSVM(**settings).fit(patches)
 
 # %%

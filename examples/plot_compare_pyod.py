@@ -56,7 +56,7 @@ sets = {
 
 detectors = {
     "OddAtom": lambda seed: OddAtom(random_state=seed),
-    "DLOCSVM, residual": lambda seed: DLOCSVM(score="residual", random_state=seed),
+    "DLOCSVM, residual": lambda seed: DLOCSVM(scoring="residual", random_state=seed),
     "IForest": lambda seed: IForest(random_state=seed),
     "KNN": lambda seed: KNN(),
     "LOF": lambda seed: LOF(),

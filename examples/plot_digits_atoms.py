@@ -24,7 +24,7 @@ kept = np.flatnonzero((digits.target == 0) | (rng.uniform(size=digits.target.siz
 X, stray = digits.data[kept], digits.target[kept] != 0
 print(f"{(~stray).sum()} zeros, {stray.sum()} strays")
 
-detector = DLOCSVM(n_atoms=24, n_nonzero=4, beta=0.02, score="residual", init="data", random_state=0).fit(X)
+detector = DLOCSVM(n_atoms=24, n_nonzero=4, beta=0.02, scoring="residual", init="data", random_state=0).fit(X)
 print(f"{detector.components_.shape[0]} of {detector.active_atoms_.size} atoms are in use")
 
 # %%

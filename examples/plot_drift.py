@@ -43,8 +43,8 @@ for k, axis in enumerate(axes):
 # Score first, then learn
 # -----------------------
 # Every batch is judged by both detectors before either has seen it. The first was fitted to week 0. The second learns
-# from each batch afterwards, strays and all: the ensemble leaves out what surprises it. ``keep=0.6`` lets six in ten of
-# the rows it remembers stay when a batch comes, so that a row of a weeks ago counts 0.6ᵃ.
+# from each batch afterwards, strays and all: the ensemble leaves out what surprises it. ``decay=0.6`` lets six in ten
+# of the rows it remembers stay when a batch comes, so that a row of a weeks ago counts 0.6ᵃ.
 
 fixed = OddAtomDetector(random_state=0).fit(batch(0))
 moving = OddAtomDetector(random_state=0).partial_fit(batch(0))  # the same: a first batch is a fit
@@ -57,7 +57,7 @@ for k in range(1, n_batches):
     for name, detector in detectors.items():
         auroc[name].append(roc_auc_score(~is_stray, detector.score_samples(rows)))
         alarms[name].append(np.mean(detector.predict(rows)[~is_stray] == -1))
-    moving.partial_fit(rows, keep=0.6)
+    moving.partial_fit(rows, decay=0.6)
     print(f"week {k}, {len(moving.memory_.rows)} images remembered", end="")
     print("".join(f"; {name}: AUROC {auroc[name][-1]:.2f}, false alarms {alarms[name][-1]:.0%}" for name in detectors))
 
@@ -78,8 +78,8 @@ right.set(xlabel="week", ylabel="good images reported, %", ylim=(0, None))
 left.legend()
 
 # %%
-# A detector can only follow what is slow. A fault that lasts becomes normal within some 1/(1 − keep) batches: choose
-# ``keep`` by how long a change may last before it counts as the new normal, and look at what was reported until then.
+# A detector can only follow what is slow. A fault that lasts becomes normal within some 1/(1 − decay) batches: choose
+# ``decay`` by how long a change may last before it counts as the new normal, and look at what was reported until then.
 # `DLOCSVM` has the same method; there the next fit begins with the dictionary of the last.
 #
 # What is remembered is bounded (at most 20,000 rows), travels with pickled and saved models, and is in ``memory_``:

@@ -24,11 +24,11 @@ planted = np.array([[2.6, 0.8], [3.0, 0.9], [2.4, 0.4], [3.8, 0.3], [5.0, 0.6], 
 X = np.vstack([flowers, planted])
 is_planted = np.arange(len(X)) >= len(flowers)
 
-common = {"beta": 0.01, "score": "residual", "init": "data", "random_state": 0}
+common = {"beta": 0.01, "scoring": "residual", "init": "data", "random_state": 0}
 detectors = {
     "DLOCSVM": DLOCSVM(n_atoms=4, n_nonzero=1, **common),
-    'KDLOCSVM, gamma="scale"': KDLOCSVM(n_atoms=8, n_nonzero=2, kernel_coding="gram", **common),
-    "KDLOCSVM, gamma=3000": KDLOCSVM(n_atoms=8, n_nonzero=2, kernel_coding="gram", gamma=3000, **common),
+    'KDLOCSVM, gamma="scale"': KDLOCSVM(n_atoms=8, n_nonzero=2, kernel_params={"coding": "gram"}, **common),
+    "KDLOCSVM, gamma=3000": KDLOCSVM(n_atoms=8, n_nonzero=2, kernel_params={"coding": "gram"}, gamma=3000, **common),
     "OddAtomDetector": OddAtomDetector(random_state=0),
 }
 lengths, widths = np.meshgrid(np.linspace(0.5, 7.5, 120), np.linspace(-0.2, 2.8, 90))
@@ -73,9 +73,9 @@ for score, color in (("residual", "C0"), ("margin", "C1")):
                         2,
                         beta=0.01,
                         init="data",
-                        kernel_coding="gram",
+                        kernel_params={"coding": "gram"},
                         gamma=gamma,
-                        score=score,
+                        scoring=score,
                         nu=0.3,
                         random_state=seed,
                     )
@@ -86,7 +86,7 @@ for score, color in (("residual", "C0"), ("margin", "C1")):
         ]
     )
     axis.fill_between(gammas, found.min(axis=1), found.max(axis=1), color=color, alpha=0.15, linewidth=0)
-    axis.plot(gammas, found.mean(axis=1), color=color, marker="o", markersize=4, label=f'score="{score}"')
+    axis.plot(gammas, found.mean(axis=1), color=color, marker="o", markersize=4, label=f'scoring="{score}"')
 for name in ("scale", "median"):
     gamma = KDLOCSVM(8, 2, beta=0.01, gamma=name, nu=0.3, random_state=0).fit(X).gamma_
     axis.axvline(gamma, color="0.5", linestyle=":", linewidth=1)
@@ -105,5 +105,5 @@ plt.show()
 model = detectors["KDLOCSVM, gamma=3000"]
 Y = X / model.scale_
 K = np.exp(-3000 * ((Y[:, None] - Y[None]) ** 2).sum(axis=2))
-by_hand = KDLOCSVM(n_atoms=8, n_nonzero=2, kernel="precomputed", kernel_coding="gram", **common).fit(K)
+by_hand = KDLOCSVM(n_atoms=8, n_nonzero=2, kernel="precomputed", kernel_params={"coding": "gram"}, **common).fit(K)
 print(f"largest difference of two scores: {np.abs(by_hand.score_samples(K) - model.score_samples(X)).max():.0e}")

@@ -9,8 +9,8 @@ from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM
 SCALINGS = (None, "standard", "robust")
 LINEAR = {
     "DL": (DLOCSVM, {}),
-    "DPL": (DPLOCSVM, {"gamma": 0.002}),
-    "DPL omp": (DPLOCSVM, {"gamma": 0.002, "representation": "omp"}),
+    "DPL": (DPLOCSVM, {"alpha": 0.002}),
+    "DPL omp": (DPLOCSVM, {"alpha": 0.002, "representation": "omp"}),
 }
 KERNEL = {
     "KDL": (KDLOCSVM, {}),

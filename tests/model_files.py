@@ -36,10 +36,10 @@ def kernel_of(A, B):
 SMALL = {"beta": 0.02, "nu": 0.11, "random_state": 0, "max_iter": 2, "n_atoms": 6}
 TINY = {"n_groups": 2, "trim": (0.3,), "n_centroids": 3, "n_atoms": 3, "n_directions": 2, "random_state": 0}
 KINDS = {
-    "DLOCSVM": lambda: DLOCSVM(**SMALL, calibration=2),
-    "DPLOCSVM": lambda: DPLOCSVM(**SMALL, gamma=0.002, calibration=2),
-    "KDLOCSVM": lambda: KDLOCSVM(**SMALL, approximation="nystroem", n_landmarks=8, calibration=2),
-    "KDPLOCSVM": lambda: KDPLOCSVM(**SMALL, alpha=0.002, approximation="nystroem", n_landmarks=8, calibration=2),
+    "DLOCSVM": lambda: DLOCSVM(**SMALL, n_folds=2),
+    "DPLOCSVM": lambda: DPLOCSVM(**SMALL, alpha=0.002, n_folds=2),
+    "KDLOCSVM": lambda: KDLOCSVM(**SMALL, approximation=8, n_folds=2),
+    "KDPLOCSVM": lambda: KDPLOCSVM(**SMALL, alpha=0.002, approximation=8, n_folds=2),
     "LinearOneClassSVM": lambda: LinearOneClassSVM(nu=0.1),
     "OddAtomDetector": lambda: OddAtomDetector(**TINY),
     "Pipeline": lambda: Pipeline([("detector", OddAtomDetector(**TINY))]),

@@ -5,6 +5,57 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import InvalidParameterError
+
+
+class OddAtomError(ValueError):
+    """Base class of this package's errors: what is wrong and what to do, as fields; `str` puts them together.
+
+    Attributes
+    ----------
+    problem : str
+        What is wrong. The advice follows a full stop or, where there is none, a semicolon.
+    parameter : str or None
+        Name of the parameter or argument that it is about.
+    value : object
+        What was passed for it.
+    advice : str
+        What to do about it.
+    """
+
+    def __init__(self, problem: str, *, parameter: str | None = None, value: Any = None, advice: str = "") -> None:
+        super().__init__(problem)
+        self.problem, self.parameter, self.value, self.advice = problem, parameter, value, advice
+
+    def __str__(self) -> str:
+        return joined(self.problem, self.advice)
+
+    def __reduce__(self) -> tuple:
+        return _restored, (type(self), vars(self))
+
+
+class ParameterError(OddAtomError, InvalidParameterError):
+    """A parameter is not what it must be; `problem` begins with "must", and `owner` is the class it belongs to."""
+
+    def __init__(self, owner: str, parameter: str, problem: str, *, value: Any = None, advice: str = "") -> None:
+        super().__init__(problem, parameter=parameter, value=value, advice=advice)
+        self.owner = owner
+
+    def __str__(self) -> str:
+        return joined(f"The {self.parameter!r} parameter of {self.owner} {self.problem}", self.advice)
+
+
+def joined(problem: str, advice: str) -> str:
+    """Return a problem and its advice as sentences."""
+    if not advice:
+        return problem
+    return f"{problem}{'' if problem.endswith('.') else ';'} {advice}"
+
+
+def _restored(cls: type[OddAtomError], fields: dict[str, Any]) -> OddAtomError:
+    error = cls.__new__(cls, fields["problem"])
+    vars(error).update(fields)
+    return error
 
 
 class OddAtomWarning(UserWarning):

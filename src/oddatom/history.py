@@ -16,7 +16,7 @@ class History(dict[str, np.ndarray]):
     in use, `gap` the SVM's duality gap in unit-RMS units, `seconds` the time of the iteration. `rounds` is how often
     the shards were asked, `megabytes` what was sent and answered (of shards in this process: what messages would
     hold), and `seconds_coding`, `seconds_atoms` and `seconds_svm` are the shares of `seconds` spent on their answers.
-    Pair learners add `kkt`, the largest residual of a pair's problem. With `track="atoms"`, `lagrangian` holds one
+    Pair learners add `kkt`, the largest residual of a pair's problem. With `verbose=2`, `lagrangian` holds one
     array per sweep: the value before the sweep and after every atom, or every half-step of a pair.
     """
 

@@ -99,7 +99,7 @@ def test_advice_names_options(run, table, tmp_path, model):
     encoder = load(tmp_path / "m.oddatom")["table"]
     assert "size is missing" in encoder.get_feature_names_out()
     assert "day" not in encoder.source_
-    assert as_options("; fit with calibration=5.") == "; fit on at least ten rows, or with --detector oddatom."
+    assert as_options("; fit with n_folds=5.") == "; fit on at least ten rows, or with --detector oddatom."
     assert run("inspect", table).line().endswith("it does not start as one. Pass a file that `oddatom fit` wrote.")
 
 

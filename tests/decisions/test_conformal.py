@@ -94,7 +94,7 @@ def test_a_detector_keeps_the_false_discovery_rate():
     p_normal, shares, power = [], [], []
     for seed in range(60):
         model = DPLOCSVM(
-            n_atoms=3, max_iter=1, nu=0.2, score="residual", calibration=3, threshold=("fdr", 0.2), random_state=seed
+            n_atoms=3, max_iter=1, nu=0.2, scoring="residual", n_folds=3, threshold=("fdr", 0.2), random_state=seed
         ).fit(rows(rng, 80))
         new = np.concatenate([rows(rng, 24), rows(rng, 6) + 3 * rng.choice([-1, 1], (6, 4))])
         p = model.p_values(new)

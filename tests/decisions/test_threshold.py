@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from oddatom.decisions import (
@@ -94,11 +94,19 @@ def test_offsets(X):
     for threshold, offset in wanted.items():
         for same in (WithSVM(threshold).fit(X), model.set_threshold(threshold)):
             assert same.offset_ == offset
-            assert same.threshold == threshold
+            assert same.threshold_ == check_threshold("WithSVM", threshold)
             assert_array_equal(same.decision_function(X), scores - offset)
             assert_array_equal(same.predict(X), np.where(scores >= offset, 1, -1))
     assert np.sum(model.predict(X) == -1) == 20
     assert model.set_threshold(0.2) is model
+
+
+def test_set_threshold_leaves_the_parameter_alone(X):
+    model = WithSVM("svm").fit(X)
+    for threshold in ("auto", 0.2, ("fdr", 0.3)):
+        model.set_threshold(threshold)
+        assert model.threshold == clone(model).threshold == model.get_params()["threshold"] == "svm"
+    assert model.fit(X).offset_ == -0.7
 
 
 @pytest.mark.parametrize("q", [0.05, 0.1, 0.4])

@@ -97,8 +97,8 @@ def test_a_value_never_seen_in_a_constant_column_has_a_share(model):
     assert odd[2] > 2 * usual[2]
     assert feature_shares(X, ensemble, Z, "histogram")[0, 2] == 0
     assert feature_shares(X, ensemble, Z, "histogram")[1].argmax() == 2
-    assert feature_shares(X, ensemble, Z, "magnitude")[0, 2] == 0
-    assert feature_shares(X, ensemble, Z, "magnitude")[1].argmax() == 2
+    assert feature_shares(X, ensemble, Z, "norm")[0, 2] == 0
+    assert feature_shares(X, ensemble, Z, "norm")[1].argmax() == 2
 
 
 def test_a_residual_that_stands_out_has_no_part_in_the_joined_score(model):

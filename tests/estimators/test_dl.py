@@ -33,7 +33,7 @@ def fitted(X):
 
 def without_weights(estimator):
     """Checks of weights, for settings that refuse them."""
-    if estimator.svm_solver == "exact" and estimator.calibration is None:
+    if estimator.solver == "exact" and estimator.n_folds is None:
         return {}
     names = ("s_list", "s_not_overwritten", "_equivalence_on_dense_data", "_equivalence_on_sparse_data")
     return {f"check_sample_weight{name}": "weights are refused with these settings" for name in names}
@@ -43,9 +43,9 @@ def without_weights(estimator):
     [
         DLOCSVM(),
         DLOCSVM(scaling="robust", penalty="l20", init="data"),
-        DLOCSVM(svm_solver="libsvm", atom_solver="power"),
-        DLOCSVM(score="description_length", threshold="auto", calibration=2),
-        DLOCSVM(score="residual", threshold=0.1),
+        DLOCSVM(solver="paper"),
+        DLOCSVM(scoring="description_length", threshold="auto", n_folds=2),
+        DLOCSVM(scoring="residual", threshold=0.1),
     ],
     expected_failed_checks=without_weights,
 )

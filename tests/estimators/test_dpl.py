@@ -33,10 +33,10 @@ def fitted(X):
     [
         DPLOCSVM(),
         DPLOCSVM(representation="omp"),
-        DPLOCSVM(pair_solver="gradient", svm_solver="libsvm"),
+        DPLOCSVM(solver="paper"),
         DPLOCSVM(scaling="robust", init="data"),
         DPLOCSVM(penalty="l20", beta=0.001),
-        DPLOCSVM(score="description_length", threshold=0.1, calibration=2),
+        DPLOCSVM(scoring="description_length", threshold=0.1, n_folds=2),
     ]
 )
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
@@ -68,7 +68,7 @@ def objective(Y, D, codes, support, beta, gamma):
 @pytest.mark.parametrize("pair_solver", ["exact", "gradient"])
 def test_training_state_is_the_one_of_the_last_sweep(X, pair_solver):
     beta, gamma = 0.1, 0.05
-    model = detector(beta=beta, gamma=gamma, init=first_atoms(), n_nonzero=3, pair_solver=pair_solver).fit(X)
+    model = detector(beta=beta, alpha=gamma, init=first_atoms(), n_nonzero=3, solver={"pairs": pair_solver}).fit(X)
     _, support = first_codes(model, X)
     Y, D, P, active = X / model.scale_, model.dictionary_, model.analysis_dictionary_, model.active_atoms_
     used = support.any(axis=0)
@@ -100,7 +100,7 @@ def test_the_first_analysis_atoms_are_least_squares(X):
 
 
 def test_history(X):
-    history = detector(track="atoms", coupling=10.0, gamma=0.05, n_nonzero=3).fit(X).history_
+    history = detector(verbose=2, coupling=10.0, alpha=0.05, n_nonzero=3).fit(X).history_
     assert set(history) == {*COLUMNS, *ROUND_COLUMNS, "kkt"}
     assert all(column.shape == (7,) for column in history.values())
     assert history["kkt"][0] == 0
@@ -139,11 +139,13 @@ def test_a_pair_that_is_no_number_is_reported(X, monkeypatch):
 @pytest.mark.parametrize("coupling", [1e160, 1e300])
 def test_a_coupling_that_overflows(X, pair_solver, coupling):
     with pytest.raises(ValueError, match=r"codes overflowed .* Lower the 'coupling' parameter"):
-        detector(coupling=coupling, gamma=0.05, pair_solver=pair_solver).fit(X)
+        detector(coupling=coupling, alpha=0.05, solver={"pairs": pair_solver}).fit(X)
 
 
 def test_pair_solvers(X):
-    exact, gradient = (detector(pair_solver=name, coupling=0.0, gamma=0.05).fit(X) for name in ("exact", "gradient"))
+    exact, gradient = (
+        detector(solver={"pairs": name}, coupling=0.0, alpha=0.05).fit(X) for name in ("exact", "gradient")
+    )
     assert np.abs(exact.dictionary_ - gradient.dictionary_).max() > 1e-6
     start = exact.history_["F"][0]
     assert gradient.history_["F"][0] == start
@@ -157,13 +159,13 @@ def test_penalties_trim(X, penalty, beta):
     assert 1 < kept[1] < kept[0]
 
 
-def test_gamma_shortens_codes_and_trims(X):
-    models = [detector(gamma=gamma, n_nonzero=3, beta=0.0).fit(X) for gamma in (0.0, 0.05, 0.2)]
+def test_alpha_shortens_codes_and_trims(X):
+    models = [detector(alpha=alpha, n_nonzero=3, beta=0.0).fit(X) for alpha in (0.0, 0.05, 0.2)]
     lengths = [np.abs(model.train_codes_).sum() for model in models]
     assert lengths[2] < 0.98 * lengths[1] < 0.98**2 * lengths[0]
     assert models[2].active_atoms_.sum() < models[0].active_atoms_.sum()
-    with pytest.warns(AllAtomsTrimmedWarning, match=r"beta=0\.02 and gamma=50\.0 outweigh all .* Lower beta or gamma"):
-        detector(gamma=50.0).fit(X)
+    with pytest.warns(AllAtomsTrimmedWarning, match=r"beta=0\.02 and alpha=50\.0 outweigh all .* Lower beta or alpha"):
+        detector(alpha=50.0).fit(X)
 
 
 @pytest.mark.parametrize("coupling", [0.0, 30.0])
@@ -178,7 +180,7 @@ def test_coupling_moves_the_pairs(fitted, X, coupling):
 def test_without_penalties_and_svm_it_finds_the_principal_subspace(X):
     """Every row uses every atom: the objective falls to that of the best rank-k approximation."""
     k = 2
-    model = detector(beta=0, gamma=0, coupling=0, n_atoms=k, n_nonzero=k, max_iter=400).fit(X)
+    model = detector(beta=0, alpha=0, coupling=0, n_atoms=k, n_nonzero=k, max_iter=400).fit(X)
     Y = X / model.scale_
     _, sigma, V = np.linalg.svd(Y, full_matrices=False)
     assert model.train_codes_.count_nonzero() == k * len(X)
@@ -187,7 +189,7 @@ def test_without_penalties_and_svm_it_finds_the_principal_subspace(X):
 
 
 def test_one_pair_is_the_first_singular_vector(X):
-    model = detector(beta=0, gamma=0, coupling=0, n_atoms=1, max_iter=30).fit(X)
+    model = detector(beta=0, alpha=0, coupling=0, n_atoms=1, max_iter=30).fit(X)
     v = np.linalg.svd(X)[2][0]
     assert_allclose(np.abs(model.components_[0] @ v), 1, rtol=1e-12)
     assert_allclose(model.analysis_components_, model.components_, atol=1e-6)
@@ -397,12 +399,17 @@ def test_detect_batch_refuses_a_wrong_tol(fitted, X, tol):
 
 
 BAD_PARAMETERS = {
-    "gamma": ({"gamma": -1.0}, r"The 'gamma' parameter of DPLOCSVM .* Got -1\.0 instead\. .*0 switches that penalty"),
+    "alpha": ({"alpha": -1.0}, r"The 'alpha' parameter of DPLOCSVM .* Got -1\.0 instead\. .*0 switches that penalty"),
     "representation": ({"representation": "svd"}, r"The 'representation' parameter .*'analysis'.* Got 'svd' instead"),
-    "pair_solver": ({"pair_solver": "newton"}, r"The 'pair_solver' parameter .*'gradient'.* Got 'newton' instead"),
+    "solver": ({"solver": "newton"}, r"The 'solver' parameter of DPLOCSVM must be .*'gradient'.* Got 'newton' instead"),
+    "solver of pairs": ({"solver": {"pairs": "power"}}, r"The 'solver' parameter .* Got \{'pairs': 'power'\} instead"),
+    "a step of others": (
+        {"solver": {"atoms": "exact"}},
+        r"The 'solver' parameter .* 'svm': 'exact' or 'libsvm'\}\. Got",
+    ),
     "l20 by gradient": (
-        {"pair_solver": "gradient", "penalty": "l20"},
-        r"The 'penalty' parameter of DPLOCSVM must be 'l21' where .* Got 'l20' instead; use pair_solver='exact'",
+        {"solver": "paper", "penalty": "l20"},
+        r"The 'penalty' parameter of DPLOCSVM must be 'l21' where .* Got 'l20' instead; use solver='exact'",
     ),
 }
 

@@ -22,7 +22,7 @@ from oddatom import (
     IndefiniteKernelWarning,
 )
 from oddatom.arrays import threads as _threads
-from oddatom.estimators import _kernel
+from oddatom.estimators import _grouped
 from oddatom.kernels.functions import Kernel
 from oddatom.scaling.linear import fit_scaling
 from reference import omp
@@ -60,13 +60,13 @@ def checks_that_fail(estimator):
     [
         KDLOCSVM(),
         KDLOCSVM(kernel="precomputed"),
-        KDLOCSVM(kernel="polynomial", gamma="median", scaling="standard", kernel_coding="gram"),
-        KDLOCSVM(approximation="nystroem", n_landmarks=7, landmarks="kmeans++", init="data"),
+        KDLOCSVM(kernel="polynomial", gamma="median", scaling="standard", kernel_params={"coding": "gram"}),
+        KDLOCSVM(approximation=("kmeans++", 7), init="data"),
         KDPLOCSVM(),
         KDPLOCSVM(kernel="precomputed", representation="omp"),
-        KDPLOCSVM(kernel="sigmoid", kernel_coding="gram", representation="omp", scaling="robust"),
-        KDPLOCSVM(approximation="nystroem", n_landmarks=7, landmarks="leverage"),
-        KDPLOCSVM(score="residual", threshold=0.1, calibration=2),
+        KDPLOCSVM(kernel="sigmoid", kernel_params={"coding": "gram"}, representation="omp", scaling="robust"),
+        KDPLOCSVM(approximation=("leverage", 7)),
+        KDPLOCSVM(scoring="residual", threshold=0.1, n_folds=2),
     ],
     expected_failed_checks=checks_that_fail,
 )
@@ -78,7 +78,7 @@ def test_scikit_learn_checks(estimator, check):
 # With a linear kernel and matching pursuit in its space, they are the linear detectors
 
 
-LINEAR = {"kernel": "linear", "kernel_coding": "gram"}
+LINEAR = {"kernel": "linear", "kernel_params": {"coding": "gram"}}
 
 
 @pytest.mark.parametrize("penalty", ["l21", "l20", "l2eps"])
@@ -136,12 +136,17 @@ def test_default_weight_of_the_l1_penalty(X):
 @quiet
 def test_precomputed_is_the_kernel_of_scaled_rows(make, X, kernel):
     new = rows(30, seed=5)
-    named = make(kernel=kernel, gamma=7.0, degree=2, coef0=0.5, **{k: SHARP[k] for k in ("n_atoms", "n_nonzero")})
+    named = make(
+        kernel=kernel,
+        gamma=7.0,
+        kernel_params={"degree": 2, "coef0": 0.5},
+        **{k: SHARP[k] for k in ("n_atoms", "n_nonzero")},
+    )
     named.fit(X)
     k = Kernel(kernel, 7.0, 2.0, 0.5)
     K, new_K = k(units(X), units(X)), k(units(new) * np.linalg.norm(new) / np.linalg.norm(X), units(X))
     tol = 1e-14 if kernel in ("linear", "cosine") else None
-    matrix = make(kernel="precomputed", rank_tol=tol, n_atoms=8, n_nonzero=2).fit(K)
+    matrix = make(kernel="precomputed", kernel_params={"rank_tol": tol}, n_atoms=8, n_nonzero=2).fit(K)
     scores = named.score_samples(new)
     assert_array_equal(matrix.landmark_indices_, named.landmark_indices_)
     assert_allclose(matrix.score_samples(new_K), scores, atol=1e-7 * np.abs(scores).max())
@@ -156,7 +161,7 @@ def test_precomputed_is_the_kernel_of_scaled_rows(make, X, kernel):
 @quiet
 def test_kernels_differ(X, kernel):
     """Each name reaches its kernel, with its parameters, over the scaled rows."""
-    parameters = {"gamma": 40.0, "degree": 2, "coef0": 0.1}
+    parameters = {"gamma": 40.0, "kernel_params": {"degree": 2, "coef0": 0.1}}
     model = KDLOCSVM(kernel=kernel, random_state=0, scaling="robust", **parameters).fit(X)
     Y = model.scaling_.apply(X)
     assert np.linalg.norm(Y) == pytest.approx(1)
@@ -228,15 +233,13 @@ def test_kernels_that_are_positive_do_not_warn(X, kernel):
 def test_nystroem_on_all_rows_is_exact(make, X):
     exact = make(approximation=None).fit(X)
     for n, landmarks in ((120, "uniform"), (500, "kmeans++"), (500, "leverage")):
-        same_model(make(approximation="nystroem", n_landmarks=n, landmarks=landmarks).fit(X), exact)
+        same_model(make(approximation=(landmarks, n)).fit(X), exact)
 
 
 @kernel_only
 def test_nystroem(make, X):
     new = rows(30, seed=5)
-    models = [
-        make(approximation="nystroem", n_landmarks=9, landmarks=way) for way in ("uniform", "kmeans++", "leverage")
-    ]
+    models = [make(approximation=(way, 9)) for way in ("uniform", "kmeans++", "leverage")]
     chosen = []
     for model in models:
         model.fit(X)
@@ -253,28 +256,34 @@ def test_nystroem(make, X):
 
 
 def test_auto_is_exact_up_to_some_rows(X, monkeypatch):
-    assert _kernel.EXACT_ROWS == 4000
-    monkeypatch.setattr(_kernel, "EXACT_ROWS", 119)
-    setting = {"n_landmarks": 10, "gamma": 500.0, "random_state": 0}
+    assert (_grouped.EXACT_ROWS, _grouped.N_LANDMARKS) == (4000, 256)
+    monkeypatch.setattr(_grouped, "EXACT_ROWS", 119)
+    setting = {"gamma": 500.0, "random_state": 0}
+    monkeypatch.setattr(_grouped, "N_LANDMARKS", 10)
     assert KDLOCSVM(**setting).fit(X).landmark_indices_.size == 10
     assert KDLOCSVM(approximation=None, **setting).fit(X).landmark_indices_.size > 60
-    monkeypatch.setattr(_kernel, "EXACT_ROWS", 120)
+    monkeypatch.setattr(_grouped, "EXACT_ROWS", 120)
     same_model(KDLOCSVM(**setting).fit(X), KDLOCSVM(approximation=None, **setting).fit(X))
 
 
 def test_rank_tol(X):
-    sizes = [KDLOCSVM(rank_tol=tol, max_iter=0).fit(X).landmark_indices_.size for tol in (1e-2, 1e-5, None, 1e-8)]
+    sizes = [
+        KDLOCSVM(kernel_params={"rank_tol": tol}, max_iter=0).fit(X).landmark_indices_.size
+        for tol in (1e-2, 1e-5, None, 1e-8)
+    ]
     assert sizes[0] < sizes[1] < sizes[2] == sizes[3]
     # A column that is 1e5 times smaller than the others is a direction of a linear kernel.
     small = np.column_stack([X, 1e-5 * np.random.default_rng(0).uniform(size=120)])
     assert KDLOCSVM(kernel="linear", max_iter=0).fit(small).landmark_indices_.size == 7
-    assert KDLOCSVM(kernel="linear", rank_tol=1e-6, max_iter=0).fit(small).landmark_indices_.size == 6
+    assert (
+        KDLOCSVM(kernel="linear", kernel_params={"rank_tol": 1e-6}, max_iter=0).fit(small).landmark_indices_.size == 6
+    )
 
 
 @kernel_only
-@pytest.mark.parametrize("approximation", [None, "nystroem"])
+@pytest.mark.parametrize("approximation", [None, 20])
 def test_dictionary_coefficients(make, X, approximation):
-    model = make(approximation=approximation, n_landmarks=20, **SHARP).fit(X)
+    model = make(approximation=approximation, **SHARP).fit(X)
     A, Phi = model.dictionary_coefficients_, model._scaled(X)[0]
     assert A.shape == (120, 8)
     assert_allclose(A.T @ Phi, model.dictionary_, atol=1e-9)
@@ -323,7 +332,7 @@ def dense_omp(Y, D, s):
 def test_codings(X, Class, coding):
     """OMP(AᵀK̃, AᵀKA, s) as the paper has it, or with the correlations AᵀK̃ and the Gram matrix AᵀKA."""
     others = {"representation": "omp", "alpha": 0.002} if Class is KDPLOCSVM else {}
-    model = Class(kernel_coding=coding, random_state=0, beta=0.02, **SHARP, **others).fit(X)
+    model = Class(kernel_params={"coding": coding}, random_state=0, beta=0.02, **SHARP, **others).fit(X)
     new = rows(40, seed=5) / np.linalg.norm(X)
     k = Kernel("laplacian", 20.0)
     K, new_K, A = k(units(X), units(X)), k(new, units(X)), model.dictionary_coefficients_[:, model.active_atoms_]
@@ -343,8 +352,8 @@ def test_codings(X, Class, coding):
 @quiet
 def test_parameters_count_from_the_next_fit_on(X, kind):
     new = rows(40, seed=5)
-    others = {"kernel_coding": "gram", "kernel": "sigmoid", "gamma": 1.0, "n_landmarks": 3, "rank_tol": 0.1}
-    others |= {"approximation": "nystroem", "degree": 1, "coef0": 9.0, "landmarks": "leverage"}
+    others = {"kernel": "sigmoid", "gamma": 1.0, "approximation": ("leverage", 3)}
+    others["kernel_params"] = {"degree": 1, "coef0": 9.0, "rank_tol": 0.1, "coding": "gram"}
     model = make_detector(kind).fit(X)
     scores, codes, labels = model.score_samples(new), dense(model.transform(new)), model.detect_batch(new)
     shares = model.explain(new)
@@ -363,7 +372,9 @@ def test_parameters_count_from_the_next_fit_on(X, kind):
 
 @pytest.mark.parametrize("Class", [KDLOCSVM, KDPLOCSVM])
 def test_coding_reaches_the_sweeps(X, Class):
-    a, b = (Class(kernel_coding=coding, random_state=0, **SHARP).fit(X) for coding in ("correlation", "gram"))
+    a, b = (
+        Class(kernel_params={"coding": coding}, random_state=0, **SHARP).fit(X) for coding in ("correlation", "gram")
+    )
     assert np.abs(a.history_["F"][0] - b.history_["F"][0]) > 1e-6
     assert np.abs(a.dictionary_ - b.dictionary_).max() > 1e-3
 
@@ -414,11 +425,11 @@ def test_a_score_is_the_same_in_any_batch(make, X, kernel):
 
 
 @kernel_only
-@pytest.mark.parametrize("approximation", [None, "nystroem"])
+@pytest.mark.parametrize("approximation", [None, ("leverage", 150)])
 def test_threads_do_not_matter(make, monkeypatch, approximation):
     monkeypatch.setattr(_threads, "SERIAL_NS", 100.0)
     X = rows(500)
-    setting = {"approximation": approximation, "n_landmarks": 150, "landmarks": "leverage", "gamma": 800.0}
+    setting = {"approximation": approximation, "gamma": 800.0}
     one, two = (make(n_jobs=n, **setting).fit(X) for n in (1, 2))
     same_model(one, two)
     assert one.landmark_indices_.size > 64  # wide enough for BLAS
@@ -453,10 +464,10 @@ def test_pickle(make, X, kernel):
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
 def test_the_lagrangian_never_rises(X, Class, coding, kernel):
     beta = 0.001 if kernel == "linear" else 0.05
-    setting = {"track": "atoms", "coupling": 5.0, "n_nonzero": 3, "beta": beta, "random_state": 0}
+    setting = {"verbose": 2, "coupling": 5.0, "n_nonzero": 3, "beta": beta, "random_state": 0}
     if Class is KDPLOCSVM:
         setting["alpha"] = beta
-    history = Class(kernel=kernel, kernel_coding=coding, **setting).fit(X).history_
+    history = Class(kernel=kernel, kernel_params={"coding": coding}, **setting).fit(X).history_
     assert len(history.lagrangian) == 6
     for trace in history.lagrangian:
         assert trace.size > 1
@@ -524,7 +535,7 @@ def test_detect_batch_of_kdpl(X, representation):
 
 def test_detect_batch_with_true_kernel_omp(X):
     """The codes of the batch are those of the detector's own coding."""
-    model = KDLOCSVM(kernel_coding="gram", beta=1e-6, nu=0.11, random_state=0, **SHARP).fit(X)
+    model = KDLOCSVM(kernel_params={"coding": "gram"}, beta=1e-6, nu=0.11, random_state=0, **SHARP).fit(X)
     new = rows(40, seed=7)
     assert model.active_atoms_.all()
     decision = model.transform(new) @ model.train_coef_ - model.train_offset_
@@ -535,7 +546,7 @@ def test_detect_batch_with_true_kernel_omp(X):
 def test_detect_batch_says_when_there_is_no_margin(make):
     half = np.random.default_rng(0).standard_normal((50, 4))
     X = np.vstack([half, -half])
-    model = make(kernel="linear", kernel_coding="gram", nu=0.5)
+    model = make(kernel="linear", kernel_params={"coding": "gram"}, nu=0.5)
     with pytest.warns(DegenerateMarginWarning, match=r"every score is 0\. .*Try .*another scaling"):
         model.fit(X)
     assert_array_equal(model.score_samples(X), 0)

@@ -23,14 +23,25 @@ BAD_PARAMETERS = {
     ),
     "gamma": ({"gamma": 0.0}, r"'gamma' parameter of NAME must be .* Got 0\.0 instead\. It is the kernel's width: 'sc"),
     "gamma name": ({"gamma": "mean"}, r"'gamma' parameter of NAME .* Got 'mean' instead"),
-    "degree": ({"degree": -1}, r"'degree' parameter of NAME .* Got -1 instead"),
-    "coef0": ({"coef0": np.inf}, r"'coef0' parameter of NAME .* Got inf instead"),
+    "degree": (
+        {"kernel_params": {"degree": -1}},
+        r"'kernel_params' parameter of NAME .* for 'degree'\. Got -1 instead",
+    ),
+    "coef0": ({"kernel_params": {"coef0": np.inf}}, r"'kernel_params' parameter of NAME .* for 'coef0'\. Got inf"),
     "approximation": ({"approximation": "rff"}, r"'approximation' parameter of NAME .* Got 'rff' instead"),
-    "n_landmarks": ({"n_landmarks": 0}, r"'n_landmarks' parameter of NAME .* Got 0 instead"),
-    "landmarks": ({"landmarks": "first"}, r"'landmarks' parameter of NAME .* Got 'first' instead"),
-    "rank_tol": ({"rank_tol": 1.0}, r"'rank_tol' parameter of NAME .* Got 1\.0 instead"),
-    "rank_tol zero": ({"rank_tol": 0.0}, r"'rank_tol' parameter of NAME .* Got 0\.0 instead"),
-    "kernel_coding": ({"kernel_coding": "omp"}, r"'kernel_coding' parameter of NAME .* Got 'omp' instead"),
+    "no landmarks": ({"approximation": 0}, r"'approximation' parameter of NAME .* Got 0 instead; None is exact"),
+    "a switch": ({"approximation": True}, r"'approximation' parameter of NAME .* Got True instead"),
+    "half a landmark": ({"approximation": 2.5}, r"'approximation' parameter of NAME .* Got 2\.5 instead"),
+    "choice": ({"approximation": ("first", 9)}, r"choice 'uniform' or 'kmeans\+\+' or 'leverage'\. Got \('first', 9\)"),
+    "choice alone": ({"approximation": "leverage"}, r"'approximation' parameter of NAME .* Got 'leverage' instead"),
+    "rank_tol": ({"kernel_params": {"rank_tol": 1.0}}, r"'kernel_params' parameter of NAME .* Got 1\.0 instead"),
+    "rank_tol zero": ({"kernel_params": {"rank_tol": 0.0}}, r"'kernel_params' parameter of NAME .* Got 0\.0 instead"),
+    "coding": ({"kernel_params": {"coding": "omp"}}, r"'kernel_params' parameter of NAME .* Got 'omp' instead"),
+    "unknown key": (
+        {"kernel_params": {"gamma": 1.0}},
+        r"'kernel_params' parameter of NAME must not have 'gamma'\. .* may have degree, coef0, rank_tol, coding\.",
+    ),
+    "no dict": ({"kernel_params": "gram"}, r"'kernel_params' parameter of NAME must be None or a dict\. Got 'gram'"),
     "n_atoms": (
         {"n_atoms": 0},
         r"'n_atoms' parameter of NAME .* Got 0 instead\. None takes twice .* where precomputed",
@@ -122,9 +133,9 @@ def test_alpha():
     ):
         KDPLOCSVM(alpha=-1).fit(rows())
     with pytest.raises(
-        ValueError, match=r"'penalty' parameter of KDPLOCSVM must be 'l21' where pair_solver='gradient'"
+        ValueError, match=r"'penalty' parameter of KDPLOCSVM must be 'l21' where the solver of pairs is 'gradient'"
     ):
-        KDPLOCSVM(pair_solver="gradient", penalty="l20").fit(rows())
+        KDPLOCSVM(solver={"pairs": "gradient"}, penalty="l20").fit(rows())
     with pytest.warns(AllAtomsTrimmedWarning, match=r"beta=0\.1 and alpha=500 outweigh .* Lower beta or alpha"):
         KDPLOCSVM(alpha=500).fit(rows())
 
@@ -187,9 +198,9 @@ def test_odd_data(make, kernel):
     }
     for name, table in tables.items():
         nothing = kernel in ("linear", "cosine") and name in ("zero rows", "one value")  # may be all there is
-        for approximation in (None,) if nothing else (None, "nystroem"):
+        for n in (None,) if nothing else (None, 4):
             for landmarks in ("kmeans++", "leverage"):
-                model = make(kernel=kernel, approximation=approximation, n_landmarks=4, landmarks=landmarks, beta=1e-4)
+                model = make(kernel=kernel, approximation=n and (landmarks, n), beta=1e-4)
                 scores = model.fit(table).score_samples(table)
                 assert np.isfinite(scores).all(), name
                 assert np.mean(model.predict(table) == -1) <= 0.5, name
@@ -217,7 +228,9 @@ def test_without_atoms(make, X):
 def test_rows_beyond_the_range_of_numbers(make, X, kernel, scaling):
     """Never NaN; kernels that grow with a row have the side of a smaller one, whatever the size."""
     for degree in (3, 40) if kernel == "polynomial" else (3,):
-        model = make(kernel=kernel, scaling=scaling, degree=degree, beta=1e-3, kernel_coding="gram", gamma=0.5).fit(X)
+        model = make(
+            kernel=kernel, scaling=scaling, kernel_params={"degree": degree, "coding": "gram"}, beta=1e-3, gamma=0.5
+        ).fit(X)
         assert model.components_.shape[0]
         near = np.vstack([X[:5], -X[:5], np.eye(6), -np.eye(6)])
         largest = near / np.abs(near).max(axis=1, keepdims=True) * 1.7e308
@@ -275,8 +288,8 @@ def test_a_function_must_return_real_numbers(K):
 
 def test_landmarks_that_see_nothing():
     X = np.concatenate([np.zeros((40, 3)), np.eye(3)])
-    detector = KDLOCSVM(kernel="linear", approximation="nystroem", n_landmarks=1, random_state=0)
-    with pytest.raises(ValueError, match=r"landmarks see nothing .* landmarks='leverage'"):
+    detector = KDLOCSVM(kernel="linear", approximation=1, random_state=0)
+    with pytest.raises(ValueError, match=r"The 1 landmarks see nothing .* or \('leverage', number\)"):
         detector.fit(X)
     for method in ("kmeans++", "leverage"):
-        assert clone(detector).set_params(landmarks=method).fit(X).components_.shape[1] == 1
+        assert clone(detector).set_params(approximation=(method, 1)).fit(X).components_.shape[1] == 1

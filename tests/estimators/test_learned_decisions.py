@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from learned import KERNEL, first_atoms, make_detector, rows, same_model
 from oddatom import DegenerateMarginWarning
-from oddatom.decisions import auto_offset, benjamini_hochberg
+from oddatom.decisions import Threshold, auto_offset, benjamini_hochberg
 from oddatom.scores import SCORES
 from reference import cross_conformal
 
@@ -21,7 +21,7 @@ NEW[:15] *= np.random.default_rng(8).uniform(-2, 2, (15, 6))
 
 @pytest.fixture(scope="module")
 def calibrated(make, X):
-    return make(calibration=4).fit(X)
+    return make(n_folds=4).fit(X)
 
 
 # Thresholds
@@ -29,13 +29,13 @@ def calibrated(make, X):
 
 @pytest.mark.parametrize("score", SCORES)
 def test_thresholds(make, X, score):
-    model = make(score=score).fit(X)
+    model = make(scoring=score).fit(X)
     scores, svm = model.score_samples(X), model.offset_
     for share in (0.05, 0.1, 0.29, 0.5):
         flagged = model.set_threshold(share).predict(X) == -1
         assert flagged.sum() == int(share * len(X) + 1e-9)  # no two scores tie
         assert scores[flagged].max() < scores[~flagged].min()
-        assert make(score=score, threshold=share).fit(X).offset_ == model.offset_
+        assert make(scoring=score, threshold=share).fit(X).offset_ == model.offset_
     model.set_threshold("auto")
     assert model.offset_ == pytest.approx(auto_offset(scores), abs=2e-6 * np.abs(scores).max())
     assert_array_equal(model.predict(X), np.where(scores >= model.offset_, 1, -1))
@@ -45,10 +45,10 @@ def test_thresholds(make, X, score):
 def test_set_threshold_learns_nothing(make, fitted, X):
     model = make().fit(X)
     assert model.set_threshold(0.3) is model
-    assert model.get_params()["threshold"] == 0.3
+    assert model.threshold_ == Threshold("share", 0.3)
+    assert model.get_params() == clone(model).get_params() == make().get_params()
     assert_array_equal(model.score_samples(NEW), fitted.score_samples(NEW))
     same_model(model.set_threshold("svm"), fitted)
-    assert clone(model.set_threshold(("fdr", 0.2)) if model.conformal_ else model).threshold == model.threshold
 
 
 def test_shares_with_ties(make, X):
@@ -70,7 +70,7 @@ def test_bad_thresholds(make, fitted, name, X, threshold):
 
 
 def test_fdr_needs_calibration(make, fitted, name, X):
-    message = f"'threshold' parameter of {name} must not be 'fdr' without p-values. .* instead; fit with calibration=5"
+    message = f"'threshold' parameter of {name} must not be 'fdr' without p-values. .* instead; fit with n_folds=5"
     for rows_ in (X, np.full_like(X, np.nan)):  # before any work: the rows are not looked at
         with pytest.raises(ValueError, match=message):
             make(threshold=("fdr", 0.2)).fit(rows_)
@@ -86,10 +86,10 @@ def test_calibration_leaves_the_model_as_it_is(make, fitted, calibrated, X):
     same_model(calibrated, fitted)
     for random_state in (np.random.RandomState(3), None):
         states, models = [], []
-        for calibration in (None, 3):
+        for n_folds in (None, 3):
             np.random.seed(5)  # noqa: NPY002  what random_state=None draws from
             rng = random_state if random_state is None else np.random.RandomState(3)
-            models.append(make(random_state=rng, calibration=calibration).fit(X))
+            models.append(make(random_state=rng, n_folds=n_folds).fit(X))
             states.append(None if rng is None else rng.randint(2**31))
         same_model(*models)
         assert states[0] == states[1]  # a generator is left where the fit alone leaves it
@@ -117,14 +117,14 @@ def test_p_values_do_not_depend_on_the_batch(calibrated):
 
 
 def test_p_values_again(make, calibrated, X):
-    assert_array_equal(make(calibration=4).fit(X).p_values(NEW), calibrated.p_values(NEW))
-    other = make(calibration=4, random_state=1).fit(X)
+    assert_array_equal(make(n_folds=4).fit(X).p_values(NEW), calibrated.p_values(NEW))
+    other = make(n_folds=4, random_state=1).fit(X)
     assert not all(map(np.array_equal, other.fold_rows_, calibrated.fold_rows_))
 
 
 @pytest.mark.parametrize("score", ["residual", "description_length"])
 def test_p_values_of_other_scores(make, X, score):
-    model = make(score=score, calibration=3, threshold="auto").fit(X)
+    model = make(scoring=score, n_folds=3, threshold="auto").fit(X)
     wanted = cross_conformal(
         [fold.score_samples(X[out]) for fold, out in zip(model.fold_models_, model.fold_rows_, strict=True)],
         np.column_stack([fold.score_parts(NEW)[score] for fold in model.fold_models_]),
@@ -144,50 +144,48 @@ def test_predict_by_fdr(calibrated, X):
 
 
 def test_no_p_values_without_calibration(make, fitted, name, X):
-    message = f"'calibration' parameter of {name} must be a number of folds .* Got None instead; fit with calibration=5"
+    message = f"'n_folds' parameter of {name} must be a number of folds .* Got None instead; fit with n_folds=5"
     with pytest.raises(ValueError, match=message):
         fitted.p_values(X)
     with pytest.raises(NotFittedError, match="not fitted yet"):
-        make(calibration=3).p_values(X)
-    again = make(calibration=2).fit(X).set_params(calibration=None).fit(X)
+        make(n_folds=3).p_values(X)
+    again = make(n_folds=2).fit(X).set_params(n_folds=None).fit(X)
     with pytest.raises(ValueError, match=message):
         again.p_values(X)
 
 
-@pytest.mark.parametrize(("calibration", "n"), [(121, 120), (3, 2), (2, 3), (2, 2)])
-def test_too_few_rows_for_the_folds(make, name, calibration, n):
-    message = f"'calibration' parameter of {name} must leave .* Got {calibration} with {n} rows instead; pass more rows"
+@pytest.mark.parametrize(("n_folds", "n"), [(121, 120), (3, 2), (2, 3), (2, 2)])
+def test_too_few_rows_for_the_folds(make, name, n_folds, n):
+    message = f"'n_folds' parameter of {name} must leave .* Got {n_folds} with {n} rows instead; pass more rows"
     with pytest.raises(ValueError, match=message):
-        make(calibration=calibration).fit(rows(n))
+        make(n_folds=n_folds).fit(rows(n))
 
 
 @pytest.mark.filterwarnings("ignore::oddatom.OddAtomWarning")
-@pytest.mark.parametrize(("calibration", "n"), [(3, 3), (2, 4), (7, 7)])
-def test_just_enough_rows_for_the_folds(make, calibration, n):
-    model = make(calibration=calibration, nu=0.5).fit(rows(n))
+@pytest.mark.parametrize(("n_folds", "n"), [(3, 3), (2, 4), (7, 7)])
+def test_just_enough_rows_for_the_folds(make, n_folds, n):
+    model = make(n_folds=n_folds, nu=0.5).fit(rows(n))
     assert_allclose(np.unique(model.p_values(NEW) * (n + 1)).round(9) % 1, 0)
 
 
-@pytest.mark.parametrize("calibration", [1, 0, 2.5, "5"])
-def test_bad_calibrations(make, name, X, calibration):
-    with pytest.raises(
-        ValueError, match=f"The 'calibration' parameter of {name} .* instead. It is the number of folds"
-    ):
-        make(calibration=calibration).fit(X)
+@pytest.mark.parametrize("n_folds", [1, 0, 2.5, "5"])
+def test_bad_calibrations(make, name, X, n_folds):
+    with pytest.raises(ValueError, match=f"The 'n_folds' parameter of {name} .* instead. It is the number of folds"):
+        make(n_folds=n_folds).fit(X)
 
 
 def test_folds_do_not_repeat_warnings():
     centred = np.random.default_rng(0).standard_normal((90, 5))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        make_detector("DL", calibration=3).fit(centred)
+        make_detector("DL", n_folds=3).fit(centred)
     assert [w.category for w in caught] == [DegenerateMarginWarning]
     assert caught[0].filename == __file__
 
 
 def test_folds_are_quiet(X, caplog):
     with caplog.at_level("INFO", logger="oddatom"):
-        make_detector("DL", calibration=3, verbose=1, max_iter=2).fit(X)
+        make_detector("DL", n_folds=3, verbose=1, max_iter=2).fit(X)
     assert len(caplog.records) == 2
 
 
@@ -197,7 +195,7 @@ def test_a_fold_that_cannot_be_fitted():
     with pytest.raises(
         ValueError, match=r"DLOCSVM cannot be fitted without one of 3 folds\. X holds nothing but zeros"
     ):
-        make_detector("DL", calibration=3, nu=0.5).fit(X)
+        make_detector("DL", n_folds=3, nu=0.5).fit(X)
 
 
 def test_folds_keep_nothing_by_row(calibrated, X):
@@ -218,7 +216,7 @@ def gram(A, B):
 @pytest.mark.parametrize("kind", KERNEL)
 def test_precomputed(kind, X):
     """A fold leaves out rows and columns; the same kernel as a function gives the same p-values."""
-    model = make_detector(kind, kernel="precomputed", n_atoms=8, n_nonzero=2, calibration=3).fit(gram(X, X))
+    model = make_detector(kind, kernel="precomputed", n_atoms=8, n_nonzero=2, n_folds=3).fit(gram(X, X))
     twin = make_detector(kind, kernel="precomputed", n_atoms=8, n_nonzero=2)
     held_out, scores = [], []
     for fold, out in zip(model.fold_models_, model.fold_rows_, strict=True):
@@ -237,7 +235,7 @@ def test_precomputed(kind, X):
 def test_first_coefficients_without_a_fold(kind, X, alone):
     """`init` has a column for each training row; atoms that are single rows may be left out with them."""
     A = np.eye(len(X))[:9] if alone else first_atoms(9, len(X))
-    model = make_detector(kind, init=A, n_nonzero=2, calibration=3).fit(X)
+    model = make_detector(kind, init=A, n_nonzero=2, n_folds=3).fit(X)
     for fold, out in zip(model.fold_models_, model.fold_rows_, strict=True):
         if alone and (out < 9).any():
             assert fold.init == "random"

@@ -26,12 +26,12 @@ def is_linear(model):
 
 def exact(model):
     """Whether `train_scores_` are `score_samples` to the last bit."""
-    return not (is_linear(model) and hasattr(model, "kernel_map_") and model.score_ == "margin")
+    return not (is_linear(model) and hasattr(model, "kernel_map_") and model.scoring_ == "margin")
 
 
 @pytest.mark.parametrize("score", SCORES)
 def test_parts_are_the_scores(make, fitted, X, score):
-    model = make(score=score).fit(X)
+    model = make(scoring=score).fit(X)
     parts = fitted.score_parts(NEW)
     assert list(parts) == list(SCORES)
     assert_array_equal(model.score_samples(NEW), parts[score])
@@ -48,7 +48,7 @@ def test_parts_are_the_scores(make, fitted, X, score):
 
 def test_default_is_the_margin(fitted):
     codes = dense(fitted.transform(NEW))
-    assert fitted.score_ == "margin"
+    assert fitted.scoring_ == "margin"
     assert fitted.offset_ == fitted.svm_offset_
     assert_allclose(fitted.score_samples(NEW), codes @ fitted.coef_, atol=1e-8)
 
@@ -76,7 +76,7 @@ def test_parts_in_plain_numpy(fitted, X):
 
 @others
 def test_the_svm_of_another_score_is_its_quantile(make, X, score):
-    model = make(score=score).fit(X)
+    model = make(scoring=score).fit(X)
     scores = model.score_samples(X)
     assert model.offset_ == quantile_offset(scores, 0.11)
     assert 0.05 < np.mean(model.predict(X) == -1) <= 0.11
@@ -120,7 +120,7 @@ def test_residuals_of_extreme_rows(fitted, X):
 def test_number_of_threads_does_not_matter_to_parts(make, monkeypatch):
     monkeypatch.setattr(_threads, "SERIAL_NS", 100.0)
     X = rows(700)
-    one, two = (make(n_jobs=n, score="description_length").fit(X) for n in (1, 2))
+    one, two = (make(n_jobs=n, scoring="description_length").fit(X) for n in (1, 2))
     assert one.offset_ == two.offset_
     assert_array_equal(one.train_scores_, two.train_scores_)
     for name, part in one.score_parts(NEW).items():
@@ -130,7 +130,7 @@ def test_number_of_threads_does_not_matter_to_parts(make, monkeypatch):
 def test_a_score_set_later_waits_for_the_next_fit(make, X):
     model = make().fit(X)
     before = model.score_samples(NEW)
-    assert_array_equal(model.set_params(score="residual").score_samples(NEW), before)
+    assert_array_equal(model.set_params(scoring="residual").score_samples(NEW), before)
     assert_array_equal(model.fit(X).score_samples(NEW), model.score_parts(NEW)["residual"])
 
 
@@ -139,7 +139,7 @@ def test_a_score_set_later_waits_for_the_next_fit(make, X):
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_scores_without_atoms(make, X, score):
     with pytest.warns(AllAtomsTrimmedWarning, match="trimmed every atom"):
-        model = make(beta=100.0, score=score).fit(X)
+        model = make(beta=100.0, scoring=score).fit(X)
     scores = model.score_samples(X)
     assert_array_equal(np.argsort(scores), np.argsort(-np.sum(X**2, axis=1)))
     assert 0.05 < np.mean(model.predict(X) == -1) <= 0.11
@@ -152,7 +152,7 @@ def test_scores_without_atoms(make, X, score):
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_scores_without_atoms_in_a_kernels_space(make, X, score):
     with pytest.warns(AllAtomsTrimmedWarning, match="trimmed every atom"):
-        model = make(beta=100.0, score=score).fit(X)
+        model = make(beta=100.0, scoring=score).fit(X)
     scores = model.score_samples(X)
     assert_allclose(scores, scores[0], rtol=1e-9)  # k(y, y) = 1 for all of them
     if score == "margin":
@@ -166,13 +166,13 @@ def test_one_row_again_and_again(make, score):
     """Nothing stands out, so nothing is flagged; all is finite."""
     X = np.tile(rows(1), (30, 1))
     for threshold in ("svm", "auto", 0.2):
-        model = make(score=score, threshold=threshold).fit(X)
+        model = make(scoring=score, threshold=threshold).fit(X)
         assert np.isfinite(model.score_samples(NEW)).all()
         assert np.isfinite(model.offset_)
         assert_array_equal(model.predict(X), 1)
 
 
 def test_bad_score(make, name, X):
-    message = f"The 'score' parameter of {name} must be a str among .* Got 'odds' instead. The paper's is 'margin'"
+    message = f"The 'scoring' parameter of {name} must be a str among .* Got 'odds' instead. The paper's is 'margin'"
     with pytest.raises(ValueError, match=message):
-        make(score="odds").fit(X)
+        make(scoring="odds").fit(X)

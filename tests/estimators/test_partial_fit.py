@@ -38,16 +38,16 @@ def auroc(model, t):
 
 
 dl = partial(
-    DLOCSVM, n_atoms=8, n_nonzero=3, beta=0.005, score="description_length", max_iter=3, random_state=0, n_jobs=1
+    DLOCSVM, n_atoms=8, n_nonzero=3, beta=0.005, scoring="description_length", max_iter=3, random_state=0, n_jobs=1
 )
 odd = partial(OddAtomDetector, n_groups=2, random_state=0, n_jobs=1)
 each = pytest.mark.parametrize("make", [dl, odd], ids=["DLOCSVM", "OddAtomDetector"])
 
 
-def run(make, batches, keep=0.9):
+def run(make, batches, decay=0.9):
     model = make()
     for X in batches:
-        model.partial_fit(X, keep=keep)
+        model.partial_fit(X, decay=decay)
     return model
 
 
@@ -75,10 +75,10 @@ def assert_same(a, b):
 
 FIRST = {
     "default": partial(DLOCSVM, random_state=0, beta=0.02),
-    "calibration": partial(dl, calibration=2, threshold="fdr"),
-    "rows": partial(dl, init="data", n_init=2, scaling="standard", score="margin"),
+    "n_folds": partial(dl, n_folds=2, threshold="fdr"),
+    "rows": partial(dl, init="data", n_init=2, scaling="standard", scoring="margin"),
     "untuned": odd,
-    "by margin": partial(odd, score="margin", threshold=0.1),
+    "by margin": partial(odd, scoring="margin", threshold=0.1),
 }
 
 
@@ -92,12 +92,12 @@ def test_the_first_batch_is_a_fit(make):
     assert one.randint(2**31) == other.randint(2**31)
 
 
-@pytest.mark.parametrize("keep", [0.0, 0.5, 0.9])
-def test_a_later_batch_is_a_fit_from_the_old_dictionary(keep):
+@pytest.mark.parametrize("decay", [0.0, 0.5, 0.9])
+def test_a_later_batch_is_a_fit_from_the_old_dictionary(decay):
     first = rows(seed=0)
     model = dl().partial_fit(first)
     old = model.dictionary_
-    model.partial_fit(rows(t=1.0, seed=1), keep=keep)
+    model.partial_fit(rows(t=1.0, seed=1), decay=decay)
     seen = model.memory_.rows
     assert_array_equal(seen[-60:], rows(t=1.0, seed=1))
     earlier = [row.tolist() for row in seen[:-60]]
@@ -107,16 +107,16 @@ def test_a_later_batch_is_a_fit_from_the_old_dictionary(keep):
     assert np.abs(model.dictionary_ - dl().fit(seen).dictionary_).max() > 0.01  # a start of its own is another
 
 
-@pytest.mark.parametrize("keep", [0.0, 0.5])
-def test_a_later_batch_of_the_untuned_detector_is_a_fit_on_what_is_remembered(keep):
-    model = odd().partial_fit(rows(seed=0)).partial_fit(rows(t=1.0, seed=1), keep=keep)
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_a_later_batch_of_the_untuned_detector_is_a_fit_on_what_is_remembered(decay):
+    model = odd().partial_fit(rows(seed=0)).partial_fit(rows(t=1.0, seed=1), decay=decay)
     assert_same(model, odd().fit(model.memory_.rows))
-    assert len(model.memory_.rows) == 60 if keep == 0.0 else 75 < len(model.memory_.rows) < 105
+    assert len(model.memory_.rows) == 60 if decay == 0.0 else 75 < len(model.memory_.rows) < 105
 
 
 def test_nothing_forgotten_is_a_fit_on_all_rows():
     batches = [rows(seed=k) for k in range(3)]
-    assert_same(run(odd, batches, keep=1.0), odd().fit(np.concatenate(batches)))
+    assert_same(run(odd, batches, decay=1.0), odd().fit(np.concatenate(batches)))
 
 
 @each
@@ -126,8 +126,8 @@ def test_the_model_follows_a_drift(make):
     assert auroc(make().fit(batches[0]), 0.0) > 0.95
     assert auroc(make().fit(batches[0]), 1.0) < 0.6
     assert auroc(run(make, batches), 1.0) > 0.95
-    assert auroc(run(make, batches, keep=0.0), 1.0) > 0.95
-    assert auroc(run(make, batches, keep=0.0), 0.0) < 0.6  # and what is forgotten is
+    assert auroc(run(make, batches, decay=0.0), 1.0) > 0.95
+    assert auroc(run(make, batches, decay=0.0), 0.0) < 0.6  # and what is forgotten is
 
 
 @each
@@ -152,7 +152,7 @@ def test_memory_is_bounded(make, monkeypatch):
     monkeypatch.setattr(_partial, "MEMORY_ROWS", 70)
     model = make(**({"max_iter": 1} if make is dl else {"rows_per_member": 40}))
     for k in range(6):
-        model.partial_fit(rows(30, seed=k), keep=1.0)
+        model.partial_fit(rows(30, seed=k), decay=1.0)
         assert len(model.memory_.rows) == len(model.memory_.clocks) == min(70, 30 * (k + 1))
         assert model.train_scores_.size <= 100
     first = [np.any(np.all(model.memory_.rows == row, axis=1)) for row in rows(30, seed=0)]
@@ -165,18 +165,18 @@ def counts(memory):
     return np.bincount(memory.rows[:, 0].astype(int), minlength=memory.n_batches)
 
 
-def stream(sizes, keep, most, seed=0, alike=False):
+def stream(sizes, decay, most, seed=0, alike=False):
     memory = None
     for k, size in enumerate(sizes):
         X = np.column_stack([np.full(size, float(k)), np.zeros(size) if alike else np.arange(size)])
-        memory = Memory.begun(X, seed, most) if memory is None else memory.joined(X, keep).bounded(most)
+        memory = Memory.begun(X, seed, most) if memory is None else memory.joined(X, decay).bounded(most)
     return memory
 
 
 @pytest.mark.parametrize("alike", [False, True])
 @pytest.mark.parametrize("most", [20_000, 1000])
 def test_rows_are_kept_by_their_age(most, alike):
-    """The number of rows a batches old is as keepᵃ, also where all are thinned, also of rows that are all alike."""
+    """The number of rows a batches old is as decayᵃ, also where all are thinned, also of rows that are all alike."""
     found = counts(stream([2000] * 5, 0.6, most, alike=alike))
     expected = 2000 * 0.6 ** np.arange(4.0, -1.0, -1.0)
     expected *= min(1.0, most / expected.sum())
@@ -211,17 +211,17 @@ def test_seeds_and_batches_draw_other_rows():
 def test_order_in_a_batch_does_not_matter():
     batches = [rows(seed=k) for k in range(3)]
     other = [np.random.default_rng(k).permutation(X) for k, X in enumerate(batches)]
-    assert_same(run(odd, batches, keep=0.6), run(odd, other, keep=0.6))
+    assert_same(run(odd, batches, decay=0.6), run(odd, other, decay=0.6))
 
 
 @each
 def test_pickled_and_saved_models_go_on(make, tmp_path):
-    model = run(make, [rows(seed=0), rows(seed=1)], keep=0.6)
+    model = run(make, [rows(seed=0), rows(seed=1)], decay=0.6)
     model.save(tmp_path / "model")
     others = [pickle.loads(pickle.dumps(model)), oddatom.load(tmp_path / "model")]
-    model.partial_fit(rows(t=0.5, seed=2), keep=0.6)
+    model.partial_fit(rows(t=0.5, seed=2), decay=0.6)
     for other in others:
-        assert_same(other.partial_fit(rows(t=0.5, seed=2), keep=0.6), model)
+        assert_same(other.partial_fit(rows(t=0.5, seed=2), decay=0.6), model)
         assert_same(tuple(other.memory_), tuple(model.memory_))
 
 
@@ -255,9 +255,9 @@ def test_after_a_fit_a_batch_is_learned_from_alone(make):
     with pytest.warns(oddatom.OddAtomWarning, match="remembers no rows, as fit keeps none") as found:
         alone.partial_fit(rows(seed=1))
     assert [w.filename for w in found] == [__file__]
-    quiet = make().fit(rows(seed=0)).partial_fit(rows(seed=1), keep=0)
+    quiet = make().fit(rows(seed=0)).partial_fit(rows(seed=1), decay=0)
     assert_same(alone, quiet)
-    assert_same(alone, run(make, [rows(seed=0), rows(seed=1)], keep=0))
+    assert_same(alone, run(make, [rows(seed=0), rows(seed=1)], decay=0))
     assert len(alone.partial_fit(rows(seed=2)).memory_.rows) > 60
 
 
@@ -294,9 +294,9 @@ def with_nan():
         (with_nan(), {}, "NaN or infinity in column 2"),
         (np.full((3, 6), "a"), {}, "could not convert string"),
         ("rows.parquet", {}, "Of files .* has fit"),
-        (rows(1), {"keep": 0}, "1 row, with keep=0, .* has 1 to learn from where it needs at least 2|minimum of 2"),
-        (rows(), {"keep": 1.5}, r"'keep' parameter of \w+.partial_fit must be .* Got 1.5"),
-        (rows(), {"keep": True}, "Got True"),
+        (rows(1), {"decay": 0}, "1 row, with decay=0, .* has 1 to learn from where it needs at least 2|minimum of 2"),
+        (rows(), {"decay": 1.5}, r"'decay' parameter of \w+.partial_fit must be .* Got 1.5"),
+        (rows(), {"decay": True}, "Got True"),
     ],
 )
 def test_errors_leave_the_model(make, X, options, match):
@@ -321,12 +321,12 @@ def test_rows_elsewhere_are_refused(make):
 
 
 def test_a_fit_that_fails_leaves_the_memory():
-    model = run(partial(dl, calibration=2), [rows(4)])
+    model = run(partial(dl, n_folds=2), [rows(4)])
     before = dict(vars(model))
-    model.calibration = 50
-    with pytest.raises(ValueError, match="'calibration' parameter"):
+    model.n_folds = 50
+    with pytest.raises(ValueError, match="'n_folds' parameter"):
         model.partial_fit(rows(5, seed=1))
-    model.calibration = 2
+    model.n_folds = 2
     model.n_atoms = 9
     with pytest.raises(ValueError, match="'n_atoms' parameter of DLOCSVM must be None or 8"):
         model.partial_fit(rows(5, seed=1))
@@ -336,18 +336,18 @@ def test_a_fit_that_fails_leaves_the_memory():
 
 def test_folds_of_later_batches_begin_as_fit_does():
     """A fold's model that began with the old dictionary would have seen the fold."""
-    model = run(partial(dl, calibration=2), [rows(seed=0), rows(seed=1)])
-    alone = dl(calibration=2).fit(model.memory_.rows)
+    model = run(partial(dl, n_folds=2), [rows(seed=0), rows(seed=1)])
+    alone = dl(n_folds=2).fit(model.memory_.rows)
     assert_same(model.conformal_, alone.conformal_)
     assert not np.array_equal(model.coef_, alone.coef_)
 
 
 def test_parameters_changed_between_batches_hold_from_then_on():
-    model = dl().partial_fit(rows(seed=0)).set_params(score="margin", nu=0.3, n_nonzero=2)
+    model = dl().partial_fit(rows(seed=0)).set_params(scoring="margin", nu=0.3, n_nonzero=2)
     old = model.dictionary_
     model.partial_fit(rows(seed=1))
-    assert (model.score_, model.n_nonzero_) == ("margin", 2)
-    assert_same(model, dl(init=old, score="margin", nu=0.3, n_nonzero=2).fit(model.memory_.rows))
+    assert (model.scoring_, model.n_nonzero_) == ("margin", 2)
+    assert_same(model, dl(init=old, scoring="margin", nu=0.3, n_nonzero=2).fit(model.memory_.rows))
 
 
 def test_warnings_point_at_the_caller():

@@ -26,10 +26,10 @@ def fitted(X, sample_weight=None, **settings):
     "settings",
     [
         {},
-        {"scaling": "standard", "nu": 0.3, "score": "residual", "threshold": 0.1},
-        {"scaling": "robust", "nu": 0.3, "score": "description_length"},
+        {"scaling": "standard", "nu": 0.3, "scoring": "residual", "threshold": 0.1},
+        {"scaling": "robust", "nu": 0.3, "scoring": "description_length"},
         {"threshold": "auto", "penalty": "l20", "coupling": 3.0},
-        {"atom_solver": "power", "penalty": "l2eps", "n_init": 2},
+        {"solver": {"atoms": "power"}, "penalty": "l2eps", "n_init": 2},
     ],
     ids=str,
 )
@@ -68,7 +68,7 @@ def test_weights_of_one_are_none_and_rows_of_weight_zero_are_not_there(kind):
 @pytest.mark.parametrize("score", ["residual", "description_length"])
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
 def test_weights_that_sum_to_one_do_not_change_scaling_and_statistics(score):
-    settings = {"scaling": "robust", "score": score, "coupling": 0.0}
+    settings = {"scaling": "robust", "scoring": score, "coupling": 0.0}
     one, plain = fitted(X, np.full(X.shape[0], 1 / X.shape[0]), **settings), fitted(X, **settings)
     unit = X.shape[0] if score == "residual" else 1.0  # rows are in units of their weighted norm
     np.testing.assert_allclose(one.score_samples(X), unit * plain.score_samples(X), rtol=1e-6)
@@ -97,7 +97,7 @@ def test_the_order_of_rows_does_not_matter():
 
 def test_the_lagrangian_never_rises():
     weights = np.random.default_rng(2).gamma(0.5, 1.0, X.shape[0]) + 1e-3
-    sweeps = fitted(X, weights, track="atoms", coupling=2.0).history_.lagrangian
+    sweeps = fitted(X, weights, verbose=2, coupling=2.0).history_.lagrangian
     assert len(sweeps) == COMMON["max_iter"]
     for sweep in sweeps:
         assert sweep.size > 1
@@ -128,10 +128,10 @@ def test_bad_weights_are_refused(kind, weights, said):
 
 
 def test_what_weights_do_not_go_with_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="'calibration'"):
-        fitted(X, WEIGHTS, calibration=3)
-    with pytest.raises(ValueError, match="'svm_solver'"):
-        fitted(X, WEIGHTS, svm_solver="libsvm")
+    with pytest.raises(ValueError, match="'n_folds'"):
+        fitted(X, WEIGHTS, n_folds=3)
+    with pytest.raises(ValueError, match="'solver' parameter of DLOCSVM must have an exact SVM"):
+        fitted(X, WEIGHTS, solver={"svm": "libsvm"})
     with pytest.raises(TypeError):
         KDLOCSVM().fit(X, sample_weight=WEIGHTS)
     pd = pytest.importorskip("pandas")

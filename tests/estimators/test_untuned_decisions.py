@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chisquare
+from sklearn.base import clone
 
 import reference
 from ensembles import duplicates, factors, mixture
@@ -34,15 +35,15 @@ def model():
 
 
 @pytest.mark.parametrize("threshold", ["auto", "svm", 0.05, 0.5, "fdr", ("fdr", 0.2)])
-@pytest.mark.parametrize("score", ["joined", "margin", "largest"])
+@pytest.mark.parametrize("score", ["joined", "margin", "max_residual"])
 def test_set_threshold_is_a_fit_with_it(threshold, score):
     X = with_anomalies(300)
-    wanted = make(threshold, score=score).fit(X)
-    model = make(score=score).fit(X)
+    wanted = make(threshold, scoring=score).fit(X)
+    model = make(scoring=score).fit(X)
     ensemble = model.ensemble_
     assert model.set_threshold(threshold) is model
     assert model.ensemble_ is ensemble
-    assert model.threshold == threshold
+    assert model.threshold == clone(model).threshold == "auto"
     assert model.offset_ == wanted.offset_
     assert model.threshold_ == wanted.threshold_
     assert_array_equal(model.predict(X), wanted.predict(X))
@@ -53,11 +54,11 @@ def test_set_threshold_is_a_fit_with_it(threshold, score):
 @pytest.mark.parametrize("score", SCORES)
 def test_labels_are_signs_of_decisions(threshold, score):
     X, new = with_anomalies(), factors(200, seed=2)
-    model = make(threshold, score=score).fit(X)
+    model = make(threshold, scoring=score).fit(X)
     for rows in (X, new):
         assert_array_equal(model.predict(rows), np.where(model.decision_function(rows) >= 0, 1, -1))
     assert set(model.predict(X)) == {-1, 1}
-    assert_array_equal(make(threshold, score=score).fit_predict(X), model.predict(X))
+    assert_array_equal(make(threshold, scoring=score).fit_predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("share", [0.001, 0.01, 0.05, 0.1, 0.29, 0.5])

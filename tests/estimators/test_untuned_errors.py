@@ -12,11 +12,11 @@ from oddatom import OddAtomDetector
 
 METHODS = ("score_samples", "decision_function", "predict", "p_values", "score_parts", "explain")
 BAD_PARAMETERS = {
-    "score": (
-        {"score": "margins"},
-        r"'score' parameter of NAME must be a str among .* Got 'margins' instead\. 'joined'",
+    "scoring": (
+        {"scoring": "margins"},
+        r"'scoring' parameter of NAME must be a str among .* Got 'margins' instead\. 'joined'",
     ),
-    "score none": ({"score": None}, r"The 'score' parameter of NAME must be a str among .* Got None instead\."),
+    "score none": ({"scoring": None}, r"The 'scoring' parameter of NAME must be a str among .* Got None instead\."),
     "nu zero": ({"nu": 0}, r"The 'nu' parameter of NAME must be .* Got 0 instead\. It is the share"),
     "nu above one": ({"nu": 1.5}, r"The 'nu' parameter of NAME .* Got 1\.5 instead"),
     "trim empty": (
@@ -40,7 +40,7 @@ BAD_PARAMETERS = {
     "n_atoms": ({"n_atoms": 2.0}, r"The 'n_atoms' parameter of NAME must be an int .* Got 2\.0 instead"),
     "n_directions": ({"n_directions": 0}, r"The 'n_directions' parameter of NAME must be an int .* Got 0 instead"),
     "rows_per_member": ({"rows_per_member": 1}, r"The 'rows_per_member' parameter of NAME must be .* Got 1 instead"),
-    "agreement": ({"agreement": -1.0}, r"The 'agreement' parameter of NAME must be .* Got -1\.0 instead"),
+    "weight_power": ({"weight_power": -1.0}, r"The 'weight_power' parameter of NAME must be .* Got -1\.0 instead"),
     "n_jobs": ({"n_jobs": 0}, r"The 'n_jobs' parameter of NAME must be .* Got 0 instead"),
     "random_state": ({"random_state": "seed"}, r"The 'random_state' parameter of NAME must be .* Got 'seed' instead"),
     "threshold name": (

@@ -137,7 +137,7 @@ def test_any_table(X):
     tables(),
     st.fixed_dictionaries(
         {
-            "score": st.sampled_from(SCORES),
+            "scoring": st.sampled_from(SCORES),
             "nu": st.sampled_from([1e-3, 0.3, 1.0]),
             "trim": st.sampled_from([(0.0,), (0.99,), (0.0, 0.5, 0.9)]),
             "n_groups": st.integers(2, 7),
@@ -145,11 +145,11 @@ def test_any_table(X):
             "n_atoms": st.integers(1, 40),
             "n_directions": st.integers(1, 40),
             "rows_per_member": st.integers(2, 100),
-            "agreement": st.sampled_from([0.0, 1.0, 1000.0]),
+            "weight_power": st.sampled_from([0.0, 1.0, 1000.0]),
         }
     ),
 )
-@example(np.random.default_rng(0).normal(size=(30, 2)), {"score": "margin", "agreement": 1e6})
+@example(np.random.default_rng(0).normal(size=(30, 2)), {"scoring": "margin", "weight_power": 1e6})
 def test_any_parameters(X, parameters):
     check(X, **parameters)
 

@@ -12,11 +12,11 @@ import scipy.sparse
 
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
 
-COMMON = {"n_atoms": 6, "beta": 0.02, "nu": 0.1, "max_iter": 2, "calibration": 2, "random_state": 0}
-LANDMARKS = {"approximation": "nystroem", "n_landmarks": 8}
+COMMON = {"n_atoms": 6, "beta": 0.02, "nu": 0.1, "max_iter": 2, "n_folds": 2, "random_state": 0}
+LANDMARKS = {"approximation": 8}
 KINDS = {
     "DLOCSVM": (DLOCSVM, COMMON),
-    "DPLOCSVM": (DPLOCSVM, {**COMMON, "gamma": 0.002}),
+    "DPLOCSVM": (DPLOCSVM, {**COMMON, "alpha": 0.002}),
     "KDLOCSVM": (KDLOCSVM, {**COMMON, **LANDMARKS}),
     "KDPLOCSVM": (KDPLOCSVM, {**COMMON, **LANDMARKS, "alpha": 0.002}),
     "LinearOneClassSVM": (LinearOneClassSVM, {"nu": 0.1}),

@@ -30,9 +30,9 @@ REFUSALS = (
     r"^X is too small: its margin vanishes \(largest entry .*\)\. Multiply it first\.$",
     r"^The kernel overflows on the training rows: its values go up to .* Scale the data, or lower gamma or degree; ",
     r"^The positive part of the kernel of all training rows is zero: there is nothing to learn\. Try another kernel\.$",
-    r"^The \d+ landmarks see nothing of the other rows\. Raise n_landmarks, or take landmarks='leverage'\.$",
-    r"^The 'calibration' parameter of \w+ must leave every fold a row and every fold's model two\. Got ",
-    r"^\w+ cannot be fitted without one of \d+ folds\. .* Or lower 'calibration', or pass None\.$",
+    r"^The \d+ landmarks see nothing of the other rows\. Pass a larger number as 'approximation', or .*",
+    r"^The 'n_folds' parameter of \w+ must leave every fold a row and every fold's model two\. Got ",
+    r"^\w+ cannot be fitted without one of \d+ folds\. .* Or lower 'n_folds', or pass None\.$",
 )
 LEARNED = {
     "n_atoms": st.sampled_from([None, 3]),
@@ -42,28 +42,27 @@ LEARNED = {
     "coupling": st.sampled_from([1.0, 0.0, 100.0]),
     "max_iter": st.sampled_from([2, 1, 0]),
     "init": st.sampled_from(["random", "data"]),
-    "svm_solver": st.sampled_from(["exact", "exact", "libsvm"]),
-    "score": st.sampled_from(sorted(SCORES)),
+    "solver": st.sampled_from(["exact", "exact", {"svm": "libsvm"}]),
+    "scoring": st.sampled_from(sorted(SCORES)),
     "threshold": st.sampled_from(["svm", "auto", 0.2]),
-    "calibration": st.sampled_from([None, None, 2]),
+    "n_folds": st.sampled_from([None, None, 2]),
     "scaling": st.sampled_from([None, "standard", "robust"]),
 }
 PAIR = {"representation": st.sampled_from(["analysis", "omp"])}
 KERNEL = {
     "kernel": st.sampled_from(sorted(KERNELS)),
     "gamma": st.sampled_from(["scale", "auto", "median", 1e-3, 1e3]),
-    "approximation": st.sampled_from([None, "nystroem"]),
-    "n_landmarks": st.sampled_from([1, 6]),
-    "kernel_coding": st.sampled_from(["correlation", "gram"]),
+    "approximation": st.sampled_from([None, 1, 6]),
+    "kernel_params": st.sampled_from([None, {"coding": "gram"}]),
 }
 SETTINGS = {
-    DLOCSVM: {**LEARNED, "atom_solver": st.sampled_from(["exact", "power"])},
-    DPLOCSVM: {**LEARNED, **PAIR, "gamma": st.sampled_from([None, 0.002, 0.0])},
+    DLOCSVM: {**LEARNED, "solver": st.sampled_from(["exact", "paper", {"atoms": "power"}, {"svm": "libsvm"}])},
+    DPLOCSVM: {**LEARNED, **PAIR, "alpha": st.sampled_from([None, 0.002, 0.0])},
     KDLOCSVM: {**LEARNED, **KERNEL},
     KDPLOCSVM: {**LEARNED, **PAIR, **KERNEL, "alpha": st.sampled_from([None, 0.002])},
     LinearOneClassSVM: {"nu": st.sampled_from([0.1, 0.5, 1.0, 0.01])},
     OddAtomDetector: {
-        "score": st.sampled_from(sorted(PARTS)),
+        "scoring": st.sampled_from(sorted(PARTS)),
         "threshold": st.sampled_from(["auto", "svm", 0.2, "fdr"]),
         "trim": st.sampled_from([(0.2,), (0.0, 0.4)]),
         "n_groups": st.just(2),
@@ -145,7 +144,7 @@ STANDARD, ODD = {"scaling": "standard"}, {"n_groups": 2, "trim": (0.2,)}
 FOUND = {
     "means of columns in another order": (DLOCSVM, STANDARD, Rows(23, 2, ("binary",), layout="F")),
     "a deviation too small to be a number": (DLOCSVM, STANDARD, Rows(2, 1, ("constant",), dtype="mixed")),
-    "a sum in another order": (OddAtomDetector, {**ODD, "score": "margin"}, Rows(3, 1, ("binary",), 2)),
+    "a sum in another order": (OddAtomDetector, {**ODD, "scoring": "margin"}, Rows(3, 1, ("binary",), 2)),
     "shares in another order": (OddAtomDetector, ODD, Rows(4, 8, ("binary",), layout="F")),
     "margins that cancel at infinity": (LinearOneClassSVM, {}, Rows(2, 3, ("binary",), 2, dtype="i8")),
     "margins beyond every float": (LinearOneClassSVM, {}, Rows(2, 2, ("constant",), 2)),

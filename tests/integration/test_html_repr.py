@@ -27,11 +27,11 @@ def rows():
 
 @each
 def test_parameters(name):
-    detector = make(name, score="residual", nu=0.375)
+    detector = make(name, scoring="residual", nu=0.375)
     for page in (detector._repr_html_(), detector._repr_mimebundle_()["text/html"], estimator_html_repr(detector)):
         assert f"<div>{name}</div>" in page
         assert "nu=0.375" in page
-        assert "score=&#x27;residual&#x27;" in page
+        assert "scoring=&#x27;residual&#x27;" in page
     if LISTS_PARAMETERS:
         for parameter in detector.get_params():
             assert re.search(rf'class="param">\s*{parameter}\b', page), parameter
@@ -107,7 +107,7 @@ def test_the_page_of_a_class_that_is_not_ours_is_not_ours(monkeypatch):
 
 @each
 def test_text_shows_what_was_changed(name):
-    assert repr(getattr(oddatom, name)(score="residual", nu=0.3)) in (
-        f"{name}(nu=0.3, score='residual')",
-        f"{name}(score='residual', nu=0.3)",
+    assert repr(getattr(oddatom, name)(scoring="residual", nu=0.3)) in (
+        f"{name}(nu=0.3, scoring='residual')",
+        f"{name}(scoring='residual', nu=0.3)",
     )

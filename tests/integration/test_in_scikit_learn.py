@@ -24,7 +24,7 @@ import oddatom
 DETECTORS = {
     "OddAtomDetector": {"n_groups": 2},
     "DLOCSVM": {"beta": 0.02},
-    "DPLOCSVM": {"beta": 0.02, "gamma": 0.002},
+    "DPLOCSVM": {"beta": 0.02, "alpha": 0.002},
     "KDLOCSVM": {"scaling": "robust"},
     "KDPLOCSVM": {"scaling": "robust", "alpha": 0.002},
 }
@@ -76,7 +76,7 @@ def test_pipeline_is_scaler_and_detector_by_hand(name, scaler):
 @each
 @no_margin
 def test_pipeline_of_several_steps_without_a_margin(name):
-    pipeline = make_pipeline(StandardScaler(), PCA(3, random_state=0), make(name, score="residual")).fit(X)
+    pipeline = make_pipeline(StandardScaler(), PCA(3, random_state=0), make(name, scoring="residual")).fit(X)
     assert roc_auc_score(Y_NEW, pipeline.score_samples(NEW)) > 0.8
     assert pipeline.set_params(**{f"{name.lower()}__nu": 0.3})[-1].get_params()["nu"] == 0.3
 
@@ -102,7 +102,7 @@ def test_codes_beside_other_features(name):
 @each
 @no_margin
 def test_grid_search_by_balanced_accuracy(name):
-    grid = {"score": ["margin", "residual"], "threshold": ["svm", 0.1]}
+    grid = {"scoring": ["margin", "residual"], "threshold": ["svm", 0.1]}
     search = GridSearchCV(make(name), grid, scoring="balanced_accuracy", cv=FOLDS, error_score="raise").fit(X, Y)
     by_hand = [
         [
@@ -120,7 +120,7 @@ def test_grid_search_by_balanced_accuracy(name):
 @no_margin
 def test_grid_search_over_detectors_in_two_processes():
     pipeline = Pipeline([("scale", MinMaxScaler()), ("detect", make("DLOCSVM"))])
-    detectors = [make(name, score="residual") for name in DETECTORS]
+    detectors = [make(name, scoring="residual") for name in DETECTORS]
     grid = {"detect": detectors, "scale": [MinMaxScaler(), "passthrough"]}
     searches = [
         GridSearchCV(pipeline, grid, scoring=("balanced_accuracy", "roc_auc"), refit="roc_auc", cv=FOLDS, n_jobs=n)
@@ -130,7 +130,7 @@ def test_grid_search_over_detectors_in_two_processes():
     for key in ("mean_test_balanced_accuracy", "mean_test_roc_auc"):
         assert_allclose(one.cv_results_[key], two.cv_results_[key], atol=1e-12)
     assert one.cv_results_["mean_test_roc_auc"].min() > 0.8
-    assert two.best_estimator_["detect"].get_params()["score"] == "residual"
+    assert two.best_estimator_["detect"].get_params()["scoring"] == "residual"
 
 
 @each
@@ -149,7 +149,7 @@ def test_cross_validated_scores_and_labels(name):
         out = cross_val_predict(make(name), X, labels, cv=folds, method=method)
         for train, test in folds:
             assert_array_equal(out[test], getattr(make(name).fit(X[train]), method)(X[test]))
-    values = cross_val_score(make(name, score="residual"), X, Y, cv=FOLDS, scoring="roc_auc")
+    values = cross_val_score(make(name, scoring="residual"), X, Y, cv=FOLDS, scoring="roc_auc")
     assert values.min() > 0.8
 
 

@@ -48,7 +48,7 @@ def before_and_after(Class, K, **others):
 @pytest.mark.parametrize("coupling", [0.0, 20.0])
 def test_the_first_corollary(K, coding, coupling):
     """a* maximises ½‖RᵀKa + νλ‖² over aᵀKa = 1, as well as a general optimiser; x* is that vector, shrunk."""
-    R, _, used, start, end = before_and_after(KDLOCSVM, K, kernel_coding=coding, coupling=coupling)
+    R, _, used, start, end = before_and_after(KDLOCSVM, K, kernel_params={"coding": coding}, coupling=coupling)
     c = coupling * start.train_coef_[0] * start.dual_coef_[used]  # the last SVM has the same codes: see active_atoms_
     assert c.any() == (coupling > 0)
     assert used.sum() > 5
@@ -85,7 +85,7 @@ def test_the_first_corollary(K, coding, coupling):
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
 def test_the_second_corollary(K, coding, alpha):
     """The pair of half-steps: a of the codes bK at hand, then b of that a, with a general convex solver."""
-    R, x, used, start, end = before_and_after(KDPLOCSVM, K, kernel_coding=coding, alpha=alpha)
+    R, x, used, start, end = before_and_after(KDPLOCSVM, K, kernel_params={"coding": coding}, alpha=alpha)
     a = R @ x / np.sqrt(x @ R.T @ K @ R @ x)
     apart = end.dictionary_coefficients_[:, 0] - a
     assert apart @ K @ apart < 1e-12
@@ -110,7 +110,7 @@ def test_sweeps_in_the_root_of_the_kernel(K, penalty):
     A = first_coefficients(K)
     beta = 0.01 if penalty == "l20" else 0.05
     D, X, w, rho, totals = dl_ocsvm(root, A.T @ root, 2, beta, 0.3, 5.0, 3, penalty)
-    model = make(KDLOCSVM, K, kernel_coding="gram", penalty=penalty, beta=beta, coupling=5.0, max_iter=3)
+    model = make(KDLOCSVM, K, kernel_params={"coding": "gram"}, penalty=penalty, beta=beta, coupling=5.0, max_iter=3)
     assert_allclose(model.history_["total"], totals, rtol=1e-6)
     assert_allclose(model.train_codes_.toarray(), X, atol=1e-4 * np.abs(X).max())
     assert_allclose(root @ model.dictionary_coefficients_, D.T, atol=1e-4)
@@ -122,11 +122,11 @@ def test_sweeps_in_the_root_of_the_kernel(K, penalty):
 @pytest.mark.parametrize("coding", ["correlation", "gram"])
 def test_the_objective_in_terms_of_the_kernel(K, Class, coding):
     """F = ½ tr((I − AX)ᵀK(I − AX)) + β Σ‖x^i‖, and α_i‖x^i‖₁ of pairs."""
-    model = make(Class, K, kernel_coding=coding, **({"alpha": 0.05} if Class is KDPLOCSVM else {}))
+    model = make(Class, K, kernel_params={"coding": coding}, **({"alpha": 0.05} if Class is KDPLOCSVM else {}))
     X, A = model.train_codes_.toarray(), model.dictionary_coefficients_
     E = np.eye(N) - A @ X.T
     F = 0.5 * np.trace(E.T @ K @ E) + 0.05 * np.linalg.norm(X, axis=0).sum()
     if Class is KDPLOCSVM:
-        counts = (make(Class, K, kernel_coding=coding, max_iter=0).train_codes_.toarray() != 0).sum(axis=0)
+        counts = (make(Class, K, kernel_params={"coding": coding}, max_iter=0).train_codes_.toarray() != 0).sum(axis=0)
         F += 0.05 * counts / np.linalg.norm(counts) @ np.abs(X).sum(axis=0)
     assert model.history_["F"][-1] == pytest.approx(F, rel=1e-8)

@@ -1,4 +1,4 @@
-"""Write the golden files: `python tests/model_io/make_golden.py`. Files of an older format are kept, not made anew."""
+"""Write the golden files: `python tests/model_io/make_golden.py`. Those of older formats are kept."""
 
 import json
 import sys
@@ -7,12 +7,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import oddatom
 from model_files import KINDS, answers, fitted, rows_of
+from oddatom.model_io.files import FORMAT
 
-FOLDER = Path(__file__).parent / "golden"
+FOLDER = Path(__file__).parent / "golden" / ".".join(map(str, FORMAT))
 KEPT = ("score_samples 0", "decision_function 0", "p_values 0")
 
 
 def main():
+    FOLDER.mkdir(exist_ok=True)
     for kind in KINDS:
         model, path = fitted(kind), FOLDER / f"{kind}.oddatom"
         oddatom.save(model, path)

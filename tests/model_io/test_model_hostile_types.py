@@ -19,8 +19,8 @@ def column(k, **fields):
 
 CASES = {
     # types
-    "numbers for text": ("DLOCSVM", attribute("score_", 3), "score_ must be one of margin"),
-    "an unknown score": ("DLOCSVM", attribute("score_", "__class__"), "score_ must be one of margin"),
+    "numbers for text": ("DLOCSVM", attribute("scoring_", 3), "scoring_ must be one of margin"),
+    "an unknown score": ("DLOCSVM", attribute("scoring_", "__class__"), "scoring_ must be one of margin"),
     "no kernel": ("KDLOCSVM", field("kernel_map_", "kernel", None), r"landmarks must be of shape \(0, 0\)"),
     "a kernel beside a precomputed one": ("KDLOCSVM", parameter("kernel", "precomputed"), "None where, and only where"),
     "an unknown kernel": (
@@ -148,7 +148,7 @@ CASES = {
     ),
     "a fold of another score": (
         "DLOCSVM",
-        lambda t, a: t["attributes"]["fold_models_"][0]["model"]["attributes"].update(score_="residual"),
+        lambda t, a: t["attributes"]["fold_models_"][0]["model"]["attributes"].update(scoring_="residual"),
         "fold_models_.0 must be a model of the same score and kernel",
     ),
     "a model like a fold": (

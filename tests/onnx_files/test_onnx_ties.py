@@ -26,7 +26,7 @@ def run(detector, X):
 @pytest.mark.parametrize("Class", [DLOCSVM, DPLOCSVM])
 def test_labels_of_training_rows(Class, score, threshold):
     for X in (KINDS["four kinds"], load_wine().data):
-        detector = Class(random_state=0, score=score, scaling="robust", threshold=threshold).fit(X)
+        detector = Class(random_state=0, scoring=score, scaling="robust", threshold=threshold).fit(X)
         np.testing.assert_array_equal(run(detector, X)[2], detector.predict(X))
 
 

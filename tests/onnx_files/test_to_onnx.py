@@ -28,11 +28,11 @@ DETECTORS = {
     "linear": DPLOCSVM(nu=0.05, random_state=0),
     "linear, robust": DPLOCSVM(nu=0.3, scaling="robust", random_state=0),
     "pairs by pursuit": DPLOCSVM(n_nonzero=3, representation="omp", random_state=0),
-    "pairs, residual": DPLOCSVM(n_nonzero=3, score="residual", random_state=0),
+    "pairs, residual": DPLOCSVM(n_nonzero=3, scoring="residual", random_state=0),
     "one atom": DLOCSVM(n_nonzero=1, beta=0.02, random_state=0),
     "eight atoms": DLOCSVM(n_nonzero=8, beta=0.001, random_state=0, threshold=0.1),
-    "residual": DLOCSVM(n_nonzero=4, beta=0.02, score="residual", random_state=0),
-    "length": DLOCSVM(n_nonzero=4, beta=0.02, score="description_length", scaling="robust", random_state=0),
+    "residual": DLOCSVM(n_nonzero=4, beta=0.02, scoring="residual", random_state=0),
+    "length": DLOCSVM(n_nonzero=4, beta=0.02, scoring="description_length", scaling="robust", random_state=0),
     "svm": LinearOneClassSVM(nu=0.1),
 }
 
@@ -93,7 +93,7 @@ def test_any_number_of_rows_and_none(name, rows):
 @pytest.mark.parametrize("score", ["margin", "residual", "description_length"])
 def test_codes_that_stop_early(rows, score):
     """Of a row of zeros, of rows that one or two atoms explain, and of a dictionary with an atom twice."""
-    detector = DLOCSVM(n_nonzero=5, beta=0.02, score=score, random_state=0).fit(rows[0])
+    detector = DLOCSVM(n_nonzero=5, beta=0.02, scoring=score, random_state=0).fit(rows[0])
     D = detector.components_ * detector.scale_
     X = np.concatenate([np.zeros((1, 13)), 0.3 * D, 0.2 * D[1:] + 0.1 * D[:-1]])
     assert np.diff(detector.transform(X).indptr).min() == 0  # the row of zeros has no atom

@@ -370,7 +370,11 @@ def test_the_dictionary_is_the_detectors_without_its_svm(name, rows):
     fitted = fit(name, rows, {"beta": BETAS[name]}, draw=2)
     penalty = name.removeprefix("uniform_")
     detector = DLOCSVM(
-        n_nonzero=3, beta=BETAS[name], penalty=penalty, epsilon=EPSILON, coupling=0.0, random_state=2
+        n_nonzero=3,
+        beta=BETAS[name],
+        penalty=(penalty, EPSILON) if penalty == "l2eps" else penalty,
+        coupling=0.0,
+        random_state=2,
     ).fit(rows)
     np.testing.assert_array_equal(fitted.active, detector.active_atoms_)
     np.testing.assert_allclose(fitted.dictionary, detector.dictionary_, atol=1e-10)

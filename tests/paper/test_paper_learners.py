@@ -85,7 +85,7 @@ def test_a_draw_is_a_dictionary(name, view):
 @pytest.mark.parametrize("view", ["published", "converged"])
 def test_history_has_every_atom_and_sweep(view):
     X, data = rows(), DATASETS["glass"]
-    setting = {"beta": 0.01, "max_iter": 3, "track": "atoms"}
+    setting = {"beta": 0.01, "max_iter": 3, "track": True}
     history = METHODS["dl"].fit(X, data, setting, 0, view, 0.1).history()
     assert {len(history[name]) for name in ("F", "G", "total")} == {3}
     np.testing.assert_allclose(history["total"], np.add(history["F"], history["G"]))

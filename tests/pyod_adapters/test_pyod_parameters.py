@@ -56,12 +56,12 @@ def test_types_for_editors_name_every_parameter(name):
 
 @each
 def test_get_set_clone(name):
-    detector = DETECTORS[name](0.2, score="residual", n_atoms=7)
+    detector = DETECTORS[name](0.2, scoring="residual", n_atoms=7)
     params = detector.get_params()
     assert set(params) == {"contamination", *inner(name)().get_params()} - set(LEFT_OUT)
-    assert (params["contamination"], params["score"], params["n_atoms"]) == (0.2, "residual", 7)
-    assert detector.set_params(score="margin", nu=0.3) is detector
-    assert detector.get_params()["score"] == "margin"
+    assert (params["contamination"], params["scoring"], params["n_atoms"]) == (0.2, "residual", 7)
+    assert detector.set_params(scoring="margin", nu=0.3) is detector
+    assert detector.get_params()["scoring"] == "margin"
     copy = clone(detector)
     assert copy.get_params() == detector.get_params()
     assert copy is not detector
@@ -84,7 +84,7 @@ def test_arrays_are_kept_as_they_are():
     ("parameter", "advice"),
     [
         ("threshold", "PyOD cuts by 'contamination'"),
-        ("calibration", "predict_confidence"),
+        ("n_folds", "predict_confidence"),
         ("n_atom", "it has .*n_atoms"),
     ],
 )
@@ -95,10 +95,10 @@ def test_unknown_parameter(name, parameter, advice):
 
 @each
 def test_repr_shows_the_class_and_its_parameters(name):
-    text = repr(DETECTORS[name](0.25, score="residual"))
+    text = repr(DETECTORS[name](0.25, scoring="residual"))
     assert text.startswith(f"{name}(")
     assert "contamination=0.25" in text
-    assert "score='residual'" in text
+    assert "scoring='residual'" in text
 
 
 @each

@@ -138,7 +138,7 @@ def test_in_a_scikit_learn_pipeline(name):
 
 @each
 def test_grid_search_by_ranking(name):
-    grid = {"contamination": [0.05, 0.1], "score": ["margin", "residual"]}
+    grid = {"contamination": [0.05, 0.1], "scoring": ["margin", "residual"]}
     folds = StratifiedKFold(2, shuffle=True, random_state=0)
     search = GridSearchCV(make(name), grid, scoring="roc_auc", cv=folds, error_score="raise").fit(X, Y)
     by_score = search.cv_results_["mean_test_score"].reshape(2, 2)

@@ -180,7 +180,7 @@ def test_flagged_rows_are_those_that_predict_flags(table, threshold):
 
 def test_p_values_of_calibrated_detectors():
     X = rows()
-    detector = DLOCSVM(random_state=0, calibration=2).fit(X)
+    detector = DLOCSVM(random_state=0, n_folds=2).fit(X)
     assert_array_equal(gather_content(detector, X, list("abcdef")).p_values, detector.p_values(X))
 
 

@@ -196,7 +196,7 @@ def test_learning_pairs_from_files(X, tmp_path, monkeypatch):
 
 
 def test_learning_in_a_feature_space_from_files(X, tmp_path, monkeypatch):
-    assert_learns_alike(KDLOCSVM, write_npy(X, tmp_path), X, monkeypatch, n_landmarks=40)
+    assert_learns_alike(KDLOCSVM, write_npy(X, tmp_path), X, monkeypatch, approximation=40)
 
 
 @pytest.mark.parametrize("kind", ["sparse", "pairs"])

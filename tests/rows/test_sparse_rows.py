@@ -12,8 +12,8 @@ from oddatom.rows.files import file_source as files
 DETECTORS = {
     "dl": DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
     "dpl": DPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
-    "kdl": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation="nystroem", n_landmarks=40, random_state=0),
-    "kdpl": KDPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation="nystroem", n_landmarks=40, random_state=0),
+    "kdl": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
+    "kdpl": KDPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
     "untuned": OddAtomDetector(random_state=0, rows_per_member=200),
 }
 FORMATS = (scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_array)

@@ -18,13 +18,15 @@ from oddatom.rows.device.tensor_source import TensorSource  # noqa: E402
 
 DETECTORS = {
     "dl": DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
-    "dl robust": DLOCSVM(n_atoms=12, nu=0.3, beta=0.01, scaling="robust", score="residual", random_state=0),
-    "dl from data": DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, init="data", score="description_length", random_state=0),
+    "dl robust": DLOCSVM(n_atoms=12, nu=0.3, beta=0.01, scaling="robust", scoring="residual", random_state=0),
+    "dl from data": DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, init="data", scoring="description_length", random_state=0),
     "dpl": DPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
     "dpl omp": DPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, representation="omp", random_state=0),
-    "kdl": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation="nystroem", n_landmarks=40, random_state=0),
-    "kdl gram": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, kernel_coding="gram", kernel="polynomial", random_state=0),
-    "kdpl": KDPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation="nystroem", n_landmarks=40, random_state=0),
+    "kdl": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
+    "kdl gram": KDLOCSVM(
+        n_atoms=12, nu=0.2, beta=0.01, kernel_params={"coding": "gram"}, kernel="polynomial", random_state=0
+    ),
+    "kdpl": KDPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
     "untuned": OddAtomDetector(random_state=0, rows_per_member=300),
 }
 ARRAYS = ("components_", "coef_", "train_scores_", "dual_coef_", "train_decision_", "train_coef_")
@@ -173,7 +175,7 @@ def test_files_are_fitted_here_whatever_the_device(on, tmp_path):
     np.testing.assert_allclose(model.score_samples(str(tmp_path / "rows.npy")), wanted.score_samples(X), rtol=1e-8)
 
 
-@pytest.mark.parametrize(("name", "parameters"), [("dl", {"calibration": 3}), ("kdl", {"kernel": linear_kernel})])
+@pytest.mark.parametrize(("name", "parameters"), [("dl", {"n_folds": 3}), ("kdl", {"kernel": linear_kernel})])
 def test_auto_leaves_on_the_cpu_what_a_device_cannot_do(on, name, parameters):
     X = rows()
     model = on(name, **parameters).set_params(device="auto").fit(X)
@@ -183,4 +185,4 @@ def test_auto_leaves_on_the_cpu_what_a_device_cannot_do(on, name, parameters):
 
 def test_calibration_is_refused_before_rows_are_moved(on):
     with pytest.raises(ValueError, match="for p-values pass an array, with device='cpu'"):
-        on("dl", calibration=3).fit(rows())
+        on("dl", n_folds=3).fit(rows())

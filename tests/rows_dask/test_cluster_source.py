@@ -27,10 +27,10 @@ from oddatom.scaling.linear import fit_scaling
 COMMON = {"n_atoms": 12, "nu": 0.2, "beta": 0.01, "max_iter": 2, "random_state": 0}
 DETECTORS = {
     "dl": DLOCSVM(**COMMON),
-    "dl from data": DLOCSVM(**COMMON, init="data", score="description_length"),
+    "dl from data": DLOCSVM(**COMMON, init="data", scoring="description_length"),
     "dpl": DPLOCSVM(**COMMON, representation="omp"),
-    "kdl": KDLOCSVM(**COMMON, approximation="nystroem", n_landmarks=40),
-    "kdpl": KDPLOCSVM(**COMMON, approximation="nystroem", n_landmarks=40),
+    "kdl": KDLOCSVM(**COMMON, approximation=40),
+    "kdpl": KDPLOCSVM(**COMMON, approximation=40),
     "untuned": OddAtomDetector(random_state=0, rows_per_member=300),
 }
 CHUNKS = {"even": ((140, 140, 140), (6,)), "uneven, columns too": ((1, 0, 400, 0, 19), (2, 4))}

@@ -53,10 +53,10 @@ DETECTORS = {
     "DPL": DPLOCSVM(beta=0.01, **COMMON),
     "DPL robust": DPLOCSVM(scaling="robust", beta=0.01, **{**COMMON, "nu": 1.0}),
     "DPL omp": DPLOCSVM(representation="omp", beta=0.01, **COMMON),
-    "KDL": KDLOCSVM(beta=0.01, approximation="nystroem", n_landmarks=40, **COMMON),
-    "KDL gram": KDLOCSVM(beta=0.01, kernel_coding="gram", kernel="polynomial", **COMMON),
+    "KDL": KDLOCSVM(beta=0.01, approximation=40, **COMMON),
+    "KDL gram": KDLOCSVM(beta=0.01, kernel_params={"coding": "gram"}, kernel="polynomial", **COMMON),
     "KDL precomputed": KDLOCSVM(beta=0.01, kernel="precomputed", **COMMON),
-    "KDPL": KDPLOCSVM(beta=0.01, kernel="laplacian", approximation="nystroem", n_landmarks=40, **{**COMMON, "nu": 1.0}),
+    "KDPL": KDPLOCSVM(beta=0.01, kernel="laplacian", approximation=40, **{**COMMON, "nu": 1.0}),
 }
 
 

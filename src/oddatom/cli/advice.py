@@ -8,7 +8,7 @@ _OPTIONS = {"random_state": "seed", "n_jobs": "threads", "max_levels": "max-leve
 _NAMES = "format|delimiter|encoding|columns|ignore"
 _SENTENCES = {
     "header=False": "--no-header",
-    "fit with calibration=5": "fit on at least ten rows, or with --detector oddatom",
+    "fit with n_folds=5": "fit on at least ten rows, or with --detector oddatom",
     "a file that oddatom.save wrote": "a file that `oddatom fit` wrote",
     "this TableEncoder": "this model",
     "TableEncoder": "the model",

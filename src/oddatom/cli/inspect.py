@@ -38,7 +38,7 @@ def _facts(step: Any) -> dict[str, Any]:
     if hasattr(step, "describe"):
         return {**facts, "columns": step.describe()}
     facts["features"] = int(step.n_features_in_)
-    for name in ("offset_", "score_", "threshold_"):
+    for name in ("offset_", "scoring_", "threshold_"):
         if hasattr(step, name):
             value = getattr(step, name)
             facts[name.rstrip("_")] = _plain(value._asdict() if hasattr(value, "_asdict") else value)

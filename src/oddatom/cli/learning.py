@@ -30,7 +30,7 @@ def make_pipeline(options: argparse.Namespace) -> Any:
     if options.detector == "oddatom":
         detector: Any = OddAtomDetector(**common)
     else:
-        detector = NAMED[options.detector](score="description_length", scaling="robust", calibration=FOLDS, **common)
+        detector = NAMED[options.detector](scoring="description_length", scaling="robust", n_folds=FOLDS, **common)
     coding = {name: getattr(options, name) for name in ("columns", "ignore", "id", "max_levels", "dates", "missing")}
     return make_detector(detector, **coding)
 
@@ -42,7 +42,7 @@ def fit_pipeline(options: argparse.Namespace, table: pa.Table, console: Console)
     if table.num_rows < 2:
         raise ValueError("the table has one row: there is nothing to compare it with. Pass at least two.")
     if table.num_rows < 2 * FOLDS and options.detector != "oddatom":
-        detector.set_params(calibration=None)
+        detector.set_params(n_folds=None)
     X = encoder.fit_transform(table)
     console.say(f"{X.shape[0]:,} rows, {len(encoder.columns_)} columns:")
     say_columns(console, encoder.columns_)

@@ -120,7 +120,7 @@ class ThresholdMixin:
 
         Parameters
         ----------
-        threshold : as the parameter of that name, which it replaces
+        threshold : as the parameter of that name, which stays as it is: `threshold_` is the one in force
 
         Returns
         -------
@@ -128,7 +128,6 @@ class ThresholdMixin:
         """
         check_is_fitted(self)
         self._apply_threshold(self._check_threshold(threshold, fitted=True))
-        self.threshold = threshold
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -11,8 +11,8 @@ from numba import njit, prange
 from oddatom.arrays.threads import split
 from oddatom.ensemble.parts import MEMBER_PARTS, RowParts
 
-PARTS = (*MEMBER_PARTS, "histogram", "magnitude")
-JOINED = ("description_length", "distance", "largest", "histogram", "magnitude")  # residual: see description_length
+PARTS = (*MEMBER_PARTS, "histogram", "norm")
+JOINED = ("description_length", "distance", "max_residual", "histogram", "norm")  # residual: see description_length
 LIFT = 1e-3  # of the median, added before the logarithm
 LEAST_AGREEMENT = 0.01
 LEAST_LIFT = 1e-9  # parts are in units of the noise: what is below is rounding

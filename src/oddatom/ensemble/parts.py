@@ -16,7 +16,7 @@ from oddatom.scaling.asinh import BEND, FARTHEST, TOP, AsinhScaling
 
 BLOCK = 64  # rows computed side by side
 # What every member says of a row, in the order of the last axis of `RowParts.members`.
-MEMBER_PARTS = ("description_length", "distance", "largest", "residual")
+MEMBER_PARTS = ("description_length", "distance", "max_residual", "residual")
 
 
 class Packed(NamedTuple):

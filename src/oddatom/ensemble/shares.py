@@ -72,13 +72,13 @@ def _by_part(X: np.ndarray, ensemble: Ensemble) -> np.ndarray:
         largest = S * E * packed.feature_precision[b]
         out["description_length"] += _normal(length)
         out["distance"] += _normal(np.maximum(W * solved, 0.0))
-        out["largest"] += _normal(np.where(largest == largest.max(axis=1, keepdims=True), largest, 0.0))
+        out["max_residual"] += _normal(np.where(largest == largest.max(axis=1, keepdims=True), largest, 0.0))
         out["residual"] += _normal(E)
     with np.errstate(over="ignore"):
         nats = histogram.by_feature(X * scaling.unit)
     usual = (np.exp(-histogram.cost) * histogram.cost).sum(axis=1)  # the column's entropy
     out["histogram"] = M * _normal(np.maximum(nats - usual, 0.0))
-    out["magnitude"] = M * _normal(Y * Y)
+    out["norm"] = M * _normal(Y * Y)
     return np.stack([out[name] for name in PARTS]) / M
 
 

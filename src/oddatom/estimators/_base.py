@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +20,6 @@ from oddatom.estimators._calibrated import CalibratedMixin
 from oddatom.estimators._callbacks import CallbackSupportMixin
 from oddatom.estimators._routing import score_elsewhere
 from oddatom.estimators._saving import SaveMixin
-from oddatom.estimators._score_parameter import ScoreParameterMixin
 from oddatom.estimators._validation import check_rows
 from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, SolverWarning
 from oddatom.explain import Explanation, as_frame_like, margin_by_atom, residual_by_feature
@@ -35,7 +34,6 @@ HUGE, LARGEST = 1e100, 1e300  # sizes of a scaled row: squares overflow above th
 class DictionaryDetector(
     DocumentedMixin,
     CallbackSupportMixin,
-    ScoreParameterMixin,
     CalibratedMixin,
     ThresholdMixin,
     SaveMixin,
@@ -52,9 +50,10 @@ class DictionaryDetector(
     components_: np.ndarray
     coef_: np.ndarray
     scaling_: Scaling
-    score_: str
+    scoring_: str
     svm_offset_: float
     code_statistics_: CodeStatistics
+    _solvers: Callable[[], dict[str, str]]  # by step
 
     def _scaled(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Scale new rows: Y, and Z = Y / size for work on squares, which overflow in rows with entries above HUGE.
@@ -100,7 +99,7 @@ class DictionaryDetector(
         return CODINGS[self._coding](Z, D, min(self.n_nonzero_, D.shape[0]), gram=gram)
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Return the score of each row's code, the margin w·x unless `score` says otherwise: higher = more normal.
+        """Return the score of each row's code, the margin w·x unless `scoring` says otherwise: higher = more normal.
 
         Parameters
         ----------
@@ -115,12 +114,12 @@ class DictionaryDetector(
         return self._block_scores(check_rows(self, X, reset=False)) if elsewhere is None else elsewhere
 
     def _block_scores(self, X: np.ndarray) -> np.ndarray:
-        return self._scores(X, [self.score_])[self.score_]
+        return self._scores(X, [self.scoring_])[self.scoring_]
 
     def score_parts(self, X: Any) -> dict[str, np.ndarray]:
         """Return every score of each row's code: the margin w·x, −‖y − x D‖² and minus the description length.
 
-        Each is what `score_samples` returns where the model is fitted with that `score`: higher = more normal.
+        Each is what `score_samples` returns where the model is fitted with that `scoring`: higher = more normal.
 
         Parameters
         ----------
@@ -151,7 +150,7 @@ class DictionaryDetector(
 
         The margin is the sum of the first alone. The second shows which features the atoms chosen for a row do not
         account for, and the margin does not see that. A very large entry draws the code towards itself, so what it
-        disturbs may show in the features that its atoms have in common with it. Whatever `score` is, these two parts
+        disturbs may show in the features that its atoms have in common with it. Whatever `scoring` is, these two parts
         are explained.
 
         Parameters
@@ -162,7 +161,7 @@ class DictionaryDetector(
         -------
         explanation : Explanation
             `margin`, of shape (n_samples, n_active_atoms): its rows sum to the margins, which are
-            `score_samples(X)` with score="margin", up to rounding.
+            `score_samples(X)` with scoring="margin", up to rounding.
             `residual`, of shape (n_samples, n_features): its rows sum to ‖y − x D‖², in the units of the scaled
             rows y that `scaling_` gives; infinite where a square overflows.
             Arrays; frames of X's library where X is a pandas or polars frame whose columns have text names, with
@@ -257,7 +256,7 @@ class DictionaryDetector(
                 f"columns out, {self._other_codes}or try another scaling.",
                 DegenerateMarginWarning,
             )
-        elif self.svm_solver == "exact" and svm.gap > GAP_TOL:
+        elif self._solvers()["svm"] == "exact" and svm.gap > GAP_TOL:
             yield (
                 f"The one-class SVM ended with a duality gap of {svm.gap:.1e} instead of {GAP_TOL:.0e}. Look for "
                 "rows or columns of extreme size, and bring them to the size of the others.",

@@ -20,9 +20,9 @@ _BY_ROW = ("train_codes_", "train_decision_", "train_scores_", "dual_coef_", "di
 
 
 class CalibratedMixin:
-    """`p_values` of a detector with a parameter `calibration`, the number of folds."""
+    """`p_values` of a detector with a parameter `n_folds`, the number of folds."""
 
-    calibration: int | None
+    n_folds: int | None
     random_state: Any
     get_params: Callable[..., dict[str, Any]]
     _fit: Callable[..., Any]
@@ -47,8 +47,8 @@ class CalibratedMixin:
         check_is_fitted(self)
         if self.conformal_ is None or self.fold_models_ is None or self.fold_rows_ is None:
             raise ValueError(
-                f"The 'calibration' parameter of {type(self).__name__} must be a number of folds for p-values. Got "
-                "None instead; fit with calibration=5."
+                f"The 'n_folds' parameter of {type(self).__name__} must be a number of folds for p-values. Got "
+                "None instead; fit with n_folds=5."
             )
         X = check_rows(self, X, reset=False)
         folds = zip(self.fold_models_, self.fold_rows_, strict=True)
@@ -56,29 +56,29 @@ class CalibratedMixin:
         return self.conformal_.p_values(np.stack(scores, axis=1))
 
     def _calibration_advice(self, fitted: bool) -> str | None:
-        calibrated = self.conformal_ is not None if fitted else self.calibration is not None
-        return None if calibrated else "fit with calibration=5"
+        calibrated = self.conformal_ is not None if fitted else self.n_folds is not None
+        return None if calibrated else "fit with n_folds=5"
 
     def _check_folds(self, n_rows: int) -> None:
         """Refuse folds that leave nothing to hold out, or fewer than two rows to fit."""
-        if self.calibration is None:
+        if self.n_folds is None:
             return
-        largest = -(-n_rows // self.calibration)
-        if self.calibration > n_rows or n_rows - largest < 2:
+        largest = -(-n_rows // self.n_folds)
+        if self.n_folds > n_rows or n_rows - largest < 2:
             raise ValueError(
-                f"The 'calibration' parameter of {type(self).__name__} must leave every fold a row and every fold's "
-                f"model two. Got {self.calibration} with {n_rows} rows instead; pass more rows, or None."
+                f"The 'n_folds' parameter of {type(self).__name__} must leave every fold a row and every fold's "
+                f"model two. Got {self.n_folds} with {n_rows} rows instead; pass more rows, or None."
             )
 
     def _calibrate(self, source: Source) -> None:
         """Fit a model without each fold and score the fold with it; the parameters and their random state stay."""
         self.conformal_ = self.fold_models_ = self.fold_rows_ = None
-        if self.calibration is None:
+        if self.n_folds is None:
             return
         assert isinstance(source, ArraySource)  # others are refused where they are opened
         X = source.X
         rng = check_random_state(copy.deepcopy(self.random_state))
-        folds = fold_rows(X.shape[0], int(self.calibration), rng)
+        folds = fold_rows(X.shape[0], int(self.n_folds), rng)
         models, held_out = [], []
         for rows in folds:
             kept, parameters = self._without(X, rows)
@@ -89,15 +89,15 @@ class CalibratedMixin:
 
     def _fold_model(self, X: np.ndarray, parameters: dict[str, Any]) -> Any:
         """Fit a detector of the same settings; what there is to warn of has been said of the fit on all rows."""
-        own = {"calibration": None, "threshold": "svm", "verbose": 0, "track": None}
+        own = {"n_folds": None, "threshold": "svm", "verbose": 0}
         model = type(self)(**{**self.get_params(deep=False), **own, **parameters})
         try:
             fold = ArraySource(check_rows(model, X, reset=True))
             model._fit(fold, (fold.X, None))
         except ValueError as error:
             raise ValueError(
-                f"{type(self).__name__} cannot be fitted without one of {self.calibration} folds. {error} Or lower "
-                "'calibration', or pass None."
+                f"{type(self).__name__} cannot be fitted without one of {self.n_folds} folds. {error} Or lower "
+                "'n_folds', or pass None."
             ) from None
         model._calibrate(fold)
         for name in _BY_ROW:

@@ -21,13 +21,14 @@ from oddatom.coding import Codes
 from oddatom.decisions import quantile_offset
 from oddatom.estimators._base import HUGE, DictionaryDetector, without_atoms
 from oddatom.estimators._callbacks import DEPTH, FitProgress, with_callbacks
+from oddatom.estimators._grouped import read_penalty, read_solver
 from oddatom.estimators._routing import opened
 from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, old_model_on_error
-from oddatom.exceptions import DegenerateMarginWarning, WorkerLostError
-from oddatom.learners.alternate import SVM_SOLVERS, Learner, Model, fit_last_svm, learn
+from oddatom.exceptions import DegenerateMarginWarning, ParameterError, WorkerLostError
+from oddatom.learners.alternate import Learner, Model, fit_last_svm, learn
 from oddatom.learners.initial import INITS, initial_dictionary
 from oddatom.passes import ShardGroup, SweepPasses
-from oddatom.penalties import PENALTIES, make_penalty
+from oddatom.penalties import Penalty, make_penalty
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
 from oddatom.rows.row_map import RowMap
@@ -40,25 +41,24 @@ class LearnedDetector(DictionaryDetector):
 
     _shard_kind: ClassVar[str] = "sparse"  # what a `Source` makes its shards by
     _init_columns: ClassVar[str] = "n_features"
+    _steps: ClassVar[tuple[str, ...]] = ("atoms", "svm")  # that `solver` names solvers of
 
     _parameter_constraints: ClassVar[dict] = {
         "n_atoms": [Interval(Integral, 1, None, closed="left"), None],
         "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
         "beta": [Interval(Real, 0, None, closed="left")],
-        "penalty": [StrOptions(set(PENALTIES))],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "penalty": "no_validation",  # it and `solver`: see `_validate_params`
         "nu": [Interval(Real, 0, 1, closed="right")],
         "coupling": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [StrOptions(set(INITS)), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "svm_solver": [StrOptions(set(SVM_SOLVERS))],
-        "score": [StrOptions(set(SCORES))],
+        "solver": "no_validation",
+        "scoring": [StrOptions(set(SCORES))],
         "threshold": "no_validation",  # see `_check_threshold`
-        "calibration": [Interval(Integral, 2, None, closed="left"), None],
+        "n_folds": [Interval(Integral, 2, None, closed="left"), None],
         "scaling": [StrOptions(set(SCALINGS)), None],
-        "track": [StrOptions({"atoms"}), None],
         "device": DEVICE,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
@@ -70,10 +70,23 @@ class LearnedDetector(DictionaryDetector):
         "n_atoms": "None takes twice the number of features.",
         "n_nonzero": "None takes the square root of the number of features.",
         "coupling": "0 learns the dictionary without the SVM.",
-        "score": "The paper's is 'margin'.",
-        "calibration": "It is the number of folds that p-values are made of; 5 is a usual choice, None does without.",
+        "scoring": "The paper's is 'margin'.",
+        "n_folds": "It is the number of folds that p-values are made of; 5 is a usual choice, None does without.",
         "init": "Pass a name, or one row per atom.",
     }
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        self._make_penalty()
+        self._solvers()
+
+    def _solvers(self) -> dict[str, str]:
+        """Return the solver of each step."""
+        return read_solver(type(self).__name__, self.solver, self._steps)
+
+    def _make_penalty(self) -> Penalty:
+        name, epsilon = read_penalty(type(self).__name__, self.penalty)
+        return make_penalty(name, float(self.beta), epsilon)
 
     @abstractmethod
     def _make_learner(self, **common: Any) -> Learner:
@@ -113,14 +126,17 @@ class LearnedDetector(DictionaryDetector):
     def _check_weighted(self) -> None:
         """Refuse what weights do not go with."""
         name = type(self).__name__
-        if self.svm_solver != "exact":
-            raise ValueError(
-                f"The 'svm_solver' parameter of {name} must be 'exact' for rows with weights. Got {self.svm_solver!r} "
-                "instead; leave sample_weight out, or repeat rows."
+        if self._solvers()["svm"] != "exact":
+            raise ParameterError(
+                name,
+                "solver",
+                f"must have an exact SVM for rows with weights. Got {self.solver!r} instead",
+                value=self.solver,
+                advice="leave sample_weight out, or repeat rows.",
             )
-        if self.calibration is not None:
+        if self.n_folds is not None:
             raise ValueError(
-                f"The 'calibration' parameter of {name} must be None for rows with weights. Got {self.calibration} "
+                f"The 'n_folds' parameter of {name} must be None for rows with weights. Got {self.n_folds} "
                 "instead; leave sample_weight out, or repeat rows."
             )
 
@@ -216,13 +232,13 @@ class LearnedDetector(DictionaryDetector):
             )
         learner = self._make_learner(
             s=s,
-            penalty=make_penalty(self.penalty, float(self.beta), float(self.epsilon)),
+            penalty=self._make_penalty(),
             nu=float(self.nu),
             eta=float(self.coupling),
             max_iter=int(self.max_iter),
             tol=float(self.tol),
-            svm_solver=self.svm_solver,
-            track_atoms=self.track == "atoms",
+            svm_solver=self._solvers()["svm"],
+            track_atoms=self.verbose >= 2,
         )
         return learner, n_atoms
 
@@ -282,7 +298,7 @@ class LearnedDetector(DictionaryDetector):
         twin = copy.copy(self)
         for name, value in attributes.items():
             setattr(twin, name, value)
-        twin.score_ = self._score_by
+        twin.scoring_ = self.scoring
         if isinstance(source, ArraySource):
             Y = source.learner_rows(row_map)
             codes = twin._with_outside(source.X, Y, codes or without_atoms(Y))
@@ -292,9 +308,9 @@ class LearnedDetector(DictionaryDetector):
         else:
             twin.code_statistics_ = source.code_statistics(twin)
             twin.train_scores_ = source.sorted_scores(twin)
-        twin.svm_offset_ = offset if twin.score_ == "margin" else quantile_offset(twin.train_scores_, nu)
+        twin.svm_offset_ = offset if self.scoring == "margin" else quantile_offset(twin.train_scores_, nu)
         twin._apply_threshold(self._check_threshold(self.threshold, fitted=False))
-        names = ("score_", "code_statistics_", "train_scores_", "svm_offset_", "threshold_", "offset_")
+        names = ("scoring_", "code_statistics_", "train_scores_", "svm_offset_", "threshold_", "offset_")
         return {name: getattr(twin, name) for name in names}
 
     def _training_codes(
@@ -309,7 +325,7 @@ class LearnedDetector(DictionaryDetector):
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
         """Return what `score_samples` gives for the training rows."""
-        return SCORES[self.score_](codes, self.coef_, self.code_statistics_)
+        return SCORES[self.scoring_](codes, self.coef_, self.code_statistics_)
 
     def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
         """Fitted attributes that only this detector has."""

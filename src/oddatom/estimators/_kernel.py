@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,12 +16,18 @@ from oddatom.boundary.plane import OneClassFit
 from oddatom.coding import Codes
 from oddatom.estimators._callbacks import with_callbacks
 from oddatom.estimators._fitting import LearnedDetector
+from oddatom.estimators._grouped import (
+    KERNEL_CODINGS,
+    Approximation,
+    KernelParams,
+    read_approximation,
+    read_kernel_params,
+)
 from oddatom.estimators._validation import check_rows
-from oddatom.exceptions import IndefiniteKernelWarning
+from oddatom.exceptions import IndefiniteKernelWarning, ParameterError
 from oddatom.explain import as_frame_like, margin_by_atom
 from oddatom.kernels.coordinates import KernelMap, fit_kernel_map
 from oddatom.kernels.functions import GAMMAS, KERNELS, Kernel, find_gamma, shorten
-from oddatom.kernels.landmarks import LANDMARKS
 from oddatom.learners.alternate import Model
 from oddatom.learners.initial import combined_rows
 from oddatom.rows import Source
@@ -30,9 +36,7 @@ from oddatom.rows.row_map import RowMap
 from oddatom.rows.source import KEPT_ROWS
 from oddatom.scaling.linear import Scaling
 
-EXACT_ROWS = 4000  # approximation="auto" is exact up to here
 HERE = 2**27  # numbers that rows are brought here by to choose landmarks among: 1 GB
-KERNEL_CODINGS = {"correlation": "correlation", "gram": "omp"}
 
 
 class KernelDetector(LearnedDetector):
@@ -47,13 +51,8 @@ class KernelDetector(LearnedDetector):
         **LearnedDetector._parameter_constraints,
         "kernel": [StrOptions({*KERNELS, "precomputed"}), callable],
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(GAMMAS))],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "approximation": [StrOptions({"nystroem", "auto"}), None],
-        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
-        "landmarks": [StrOptions(set(LANDMARKS))],
-        "rank_tol": [Interval(Real, 0, 1, closed="neither"), None],
-        "kernel_coding": [StrOptions(set(KERNEL_CODINGS))],
+        "kernel_params": "no_validation",  # it and `approximation`: see `_validate_params`
+        "approximation": "no_validation",
     }
     _advice: ClassVar[dict[str, str]] = {
         **LearnedDetector._advice,
@@ -62,6 +61,17 @@ class KernelDetector(LearnedDetector):
         "init": "Pass a name, or for each atom its coefficients over the training rows.",
         "n_atoms": "None takes twice the number of features, or of the root of the rows where precomputed.",
     }
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        self._read_kernel_params()
+        self._read_approximation()
+
+    def _read_kernel_params(self) -> KernelParams:
+        return read_kernel_params(type(self).__name__, self.kernel_params)
+
+    def _read_approximation(self) -> Approximation:
+        return read_approximation(type(self).__name__, self.approximation)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -117,27 +127,31 @@ class KernelDetector(LearnedDetector):
         most = min(HERE, usable_memory() // 64) // m
         here = np.arange(N) if most >= N else np.sort(rng.choice(N, max(most, 1), replace=False))
         if here.size < N and self._exact(N):
-            raise ValueError(
-                f"The 'approximation' parameter of {type(self).__name__} must be 'nystroem' or 'auto' for {N} rows of "
-                f"{m} features that are not here. Got {self.approximation!r} instead."
+            raise ParameterError(
+                type(self).__name__,
+                "approximation",
+                f"must be 'auto' or a number of landmarks for {N} rows of {m} features that are not here. Got "
+                f"{self.approximation!r} instead.",
+                value=self.approximation,
             )
         kernel_map = self._fit_kernel_map(scaled(source.take(here)), N, rng)
         return kernel_map._replace(indices=here[kernel_map.indices], n_samples=N)
 
     def _exact(self, N: int) -> bool:
-        return self.approximation is None or (self.approximation == "auto" and N <= EXACT_ROWS)
+        return self._read_approximation().exact_rows >= N
 
     def _fit_kernel_map(self, Y: np.ndarray, N: int, rng: np.random.RandomState) -> KernelMap:
         """Fit the coordinates to scaled rows, some or all of N; for precomputed to their matrix."""
         kernel: Kernel | None = None
+        settings, approximation = self._read_kernel_params(), self._read_approximation()
         if self.kernel != "precomputed":
             width = find_gamma(self.gamma, self.kernel, Y, rng)
-            kernel = Kernel(self.kernel, width, float(self.degree), float(self.coef0))
-        rank_tol = self.rank_tol
+            kernel = Kernel(self.kernel, width, float(settings.degree), float(settings.coef0))
+        rank_tol = settings.rank_tol
         if rank_tol is None:  # kernels of low rank are taken as they are
             rank_tol = 1e-14 if self.kernel in ("linear", "cosine") else 1e-8
-        landmarks = None if self._exact(N) else int(self.n_landmarks)
-        return fit_kernel_map(kernel, Y, float(rank_tol), landmarks, self.landmarks, rng)
+        n = None if self._exact(N) else approximation.n
+        return fit_kernel_map(kernel, Y, float(rank_tol), n, approximation.choice, rng)
 
     def _check_coordinates(self, varied: bool, N: int) -> None:
         if not varied:
@@ -145,8 +159,8 @@ class KernelDetector(LearnedDetector):
                 "The positive part of the kernel of all training rows is zero: there is nothing to learn. Try another "
                 "kernel."
                 if self._exact(N)
-                else f"The {int(self.n_landmarks)} landmarks see nothing of the other rows. Raise n_landmarks, or take "
-                "landmarks='leverage'."
+                else f"The {self._read_approximation().n} landmarks see nothing of the other rows. Pass a larger "
+                "number as 'approximation', or ('leverage', number)."
             )
 
     def _check_gram(self, K: np.ndarray) -> None:
@@ -180,7 +194,7 @@ class KernelDetector(LearnedDetector):
         own = super()._own_attributes(model, active, features)
         kernel_map = features["kernel_map_"]
         A = kernel_map.coefficients(model.D) if kernel_map.n_samples <= KEPT_ROWS else None
-        return {**own, "dictionary_coefficients_": A, "kernel_coding_": self.kernel_coding}
+        return {**own, "dictionary_coefficients_": A, "kernel_coding_": self._read_kernel_params().coding}
 
     def _findings(self, svm: OneClassFit, n_active: int) -> Iterator[tuple[str, type[Warning]]]:
         yield from super()._findings(svm, n_active)
@@ -207,7 +221,7 @@ class KernelDetector(LearnedDetector):
         return np.delete(X, rows, axis=1) if self.kernel == "precomputed" else X
 
     def _make_learner(self, **common: Any) -> Any:
-        return super()._make_learner(coding=KERNEL_CODINGS[self.kernel_coding], **common)  # type: ignore[safe-super]
+        return super()._make_learner(coding=KERNEL_CODINGS[self._read_kernel_params().coding], **common)  # type: ignore[safe-super]
 
     def _scaled(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Coordinates of new rows in the feature space, which have no size to speak of but their own."""
@@ -229,7 +243,7 @@ class KernelDetector(LearnedDetector):
     def explain(self, X: Any) -> Any:
         """Return what each atom adds to a row's margin, w_i x_i.
 
-        A kernel does not split over features. Whatever `score` is, the margin is explained.
+        A kernel does not split over features. Whatever `scoring` is, the margin is explained.
 
         Parameters
         ----------
@@ -238,7 +252,7 @@ class KernelDetector(LearnedDetector):
         Returns
         -------
         margin : ndarray of shape (n_samples, n_active_atoms)
-            Rows sum to the margins, which are `score_samples(X)` with score="margin". A frame of X's library where
+            Rows sum to the margins, which are `score_samples(X)` with scoring="margin". A frame of X's library where
             X is a pandas or polars frame whose columns have text names.
         """
         check_is_fitted(self)

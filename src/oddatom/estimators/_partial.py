@@ -1,10 +1,10 @@
 """Batches over time: which rows of earlier batches a model still learns from.
 
 Every row draws a number u in [0, 1) by what it holds, its clock. Each batch that comes after it divides its clock by
-`keep`; a row is learned from as long as its clock is at most the limit, at first 1. So a row that is a batches old is
-still there with probability keep^a, whatever happened between. When more rows are left than a model remembers, those
+`decay`; a row is learned from as long as its clock is at most the limit, at first 1. So a row that is a batches old is
+still there with probability decay^a, whatever happened between. When more rows are left than a model remembers, those
 with the least clocks stay and the limit falls to the largest of these: rows old and new are thinned alike, and the
-chances of two rows keep their ratio. Each batch raises the limit by 1/keep again, up to 1.
+chances of two rows keep their ratio. Each batch raises the limit by 1/decay again, up to 1.
 
 Rows are kept, and not sums over them, because codes, the SVM, quantiles and p-values need rows: a model after
 `partial_fit` is that of a `fit` on rows that are known, in every part. No draw depends on the order of rows.
@@ -33,7 +33,7 @@ from oddatom.rows import Source
 
 MEMORY_ROWS = 20_000
 MEMORY_NUMBERS = 2**24  # 128 MB, of wide rows
-KEEP = 0.9
+DECAY = 0.9
 
 
 class Memory(NamedTuple):
@@ -44,7 +44,7 @@ class Memory(NamedTuple):
     rows : (k, m)
         In the units of the input, in the order in which they came.
     clocks : (k,)
-        u · keep^−a of a row that is a batches old.
+        u · decay^−a of a row that is a batches old.
     limit : float
         No clock is larger; at most 1.
     n_batches : int
@@ -65,20 +65,20 @@ class Memory(NamedTuple):
         memory = cls(X, _clocks(X, seed, 0), 1.0, 1, seed).bounded(most)
         return memory._replace(rows=np.array(memory.rows, order="C"))
 
-    def joined(self, X: np.ndarray, keep: float) -> Memory:
+    def joined(self, X: np.ndarray, decay: float) -> Memory:
         """Return the memory after another batch X (N×m); it may hold any number of rows.
 
         Parameters
         ----------
         X : (N, m)
             Finite.
-        keep : float
+        decay : float
             Share of the earlier rows to keep, in [0, 1]; 0 leaves none.
         """
         new = _clocks(X, self.seed, self.n_batches)
         with np.errstate(over="ignore"):
-            old = self.clocks / keep if keep > 0.0 else np.full(self.clocks.size, np.inf)
-        limit = min(1.0, self.limit / keep) if keep > 0.0 else 1.0
+            old = self.clocks / decay if decay > 0.0 else np.full(self.clocks.size, np.inf)
+        limit = min(1.0, self.limit / decay) if decay > 0.0 else 1.0
         stay, enter = old <= limit, new <= limit
         rows = np.ascontiguousarray(np.concatenate([self.rows[stay], X[enter]]))
         return Memory(rows, np.concatenate([old[stay], new[enter]]), limit, self.n_batches + 1, self.seed)
@@ -93,22 +93,22 @@ class Memory(NamedTuple):
 
 
 @contextmanager
-def batch(detector: Any, X: Any, keep: Any) -> Iterator[np.ndarray]:
+def batch(detector: Any, X: Any, decay: Any) -> Iterator[np.ndarray]:
     """Yield the rows to learn from after a batch X; the detector remembers them when the body has gone well.
 
     They are those of X where the detector remembers none: it is not fitted, or by `fit`.
     """
-    keep = _check_keep(detector, keep)
+    decay = _check_decay(detector, decay)
     _check_here(detector, X)
     first = not _is_fitted(detector)
     X = check_rows(detector, X, reset=first)
     memory: Memory | None = getattr(detector, "memory_", None)
     if memory is None:
-        _check_enough(detector, X.shape[0], X.shape[0], keep)
-        if not first and keep > 0.0:
+        _check_enough(detector, X.shape[0], X.shape[0], decay)
+        if not first and decay > 0.0:
             warnings.warn(
                 f"This {type(detector).__name__} remembers no rows, as fit keeps none: it learns from X alone. Begin "
-                "with partial_fit instead of fit to have X joined to earlier rows, or pass keep=0.",
+                "with partial_fit instead of fit to have X joined to earlier rows, or pass decay=0.",
                 OddAtomWarning,
                 stacklevel=4,  # the generator, its context manager, partial_fit
             )
@@ -117,8 +117,8 @@ def batch(detector: Any, X: Any, keep: Any) -> Iterator[np.ndarray]:
         rng = check_random_state(copy.deepcopy(detector.random_state))
         detector.memory_ = Memory.begun(X, int(rng.randint(2**31 - 1)), _most(X))
         return
-    memory = memory.joined(X, keep)
-    _check_enough(detector, X.shape[0], memory.clocks.size, keep)
+    memory = memory.joined(X, decay)
+    _check_enough(detector, X.shape[0], memory.clocks.size, decay)
     yield memory.rows
     detector.memory_ = memory.bounded(_most(X))
 
@@ -141,21 +141,21 @@ def _is_fitted(detector: Any) -> bool:
     return True
 
 
-def _check_enough(detector: Any, n_new: int, n_rows: int, keep: float) -> None:
+def _check_enough(detector: Any, n_new: int, n_rows: int, decay: float) -> None:
     if n_rows < 2:
         raise ValueError(
-            f"After a batch of {n_new} row{'s' if n_new != 1 else ''}, with keep={keep:g}, {type(detector).__name__} "
-            f"has {n_rows} to learn from where it needs at least 2. Pass more rows at a time, or a larger keep."
+            f"After a batch of {n_new} row{'s' if n_new != 1 else ''}, with decay={decay:g}, {type(detector).__name__} "
+            f"has {n_rows} to learn from where it needs at least 2. Pass more rows at a time, or a larger decay."
         )
 
 
-def _check_keep(detector: Any, keep: Any) -> float:
-    if isinstance(keep, bool) or not isinstance(keep, Real) or not 0.0 <= float(keep) <= 1.0:
+def _check_decay(detector: Any, decay: Any) -> float:
+    if isinstance(decay, bool) or not isinstance(decay, Real) or not 0.0 <= float(decay) <= 1.0:
         raise InvalidParameterError(
-            f"The 'keep' parameter of {type(detector).__name__}.partial_fit must be a float in the range [0.0, 1.0]. "
-            f"Got {keep!r} instead. It is the share of earlier rows that a batch leaves in memory; {KEEP} is usual."
+            f"The 'decay' parameter of {type(detector).__name__}.partial_fit must be a float in the range [0.0, 1.0]. "
+            f"Got {decay!r} instead. It is the share of earlier rows that a batch leaves in memory; {DECAY} is usual."
         )
-    return float(keep)
+    return float(decay)
 
 
 def _check_here(detector: Any, X: Any) -> None:

@@ -116,10 +116,10 @@ def _open(detector: Any, X: Any) -> Source | None:
 def check_elsewhere(detector: Any) -> None:
     """Refuse parameters that need all rows as an array here."""
     name = type(detector).__name__
-    if getattr(detector, "calibration", None) is not None:
+    if getattr(detector, "n_folds", None) is not None:
         raise ValueError(
-            f"The 'calibration' parameter of {name} must be None where rows are on a cluster, in files or on a device. "
-            f"Got {detector.calibration} instead; for p-values pass an array, with device='cpu'."
+            f"The 'n_folds' parameter of {name} must be None where rows are on a cluster, in files or on a device. "
+            f"Got {detector.n_folds} instead; for p-values pass an array, with device='cpu'."
         )
     if getattr(detector, "kernel", None) == "precomputed":
         raise ValueError(
@@ -131,7 +131,7 @@ def check_elsewhere(detector: Any) -> None:
 def _fits_a_device(detector: Any) -> bool:
     """Whether a GPU can take this detector; device="auto" leaves others on the CPU."""
     kernel = getattr(detector, "kernel", None)
-    return getattr(detector, "calibration", None) is None and kernel != "precomputed" and not callable(kernel)
+    return getattr(detector, "n_folds", None) is None and kernel != "precomputed" and not callable(kernel)
 
 
 def _paths(X: Any) -> list[Any] | None:

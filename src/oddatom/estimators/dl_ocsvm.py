@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils._param_validation import InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom.arrays.threads import threads
 from oddatom.estimators._callbacks import with_callbacks
 from oddatom.estimators._fitting import LearnedDetector
-from oddatom.estimators._partial import KEEP, Memory, batch
+from oddatom.estimators._partial import DECAY, Memory, batch
 from oddatom.estimators._validation import check_parameters, check_rows, fitted_attributes, old_model_on_error
-from oddatom.learners.dl import ATOM_SOLVERS, DL
+from oddatom.learners.dl import DL
 from oddatom.learners.trimming import trim_batch
 from oddatom.passes.group import ShardGroup
-from oddatom.penalties import make_penalty
 from oddatom.rows.array import ArraySource, LocalShard
 
 
@@ -54,10 +53,8 @@ class DLOCSVM(LearnedDetector):
         Most non-zeros in a row's code. None means the square root of the number of features, rounded.
     beta : float, default=0.1
         Weight of the row penalty, at least 0. It does not depend on the scale of the data.
-    penalty : {"l21", "l20", "l2eps"}, default="l21"
-        Row penalty phi: the norm, its support, or the norm clipped at `epsilon`.
-    epsilon : float, default=0.1
-        Where "l2eps" is clipped.
+    penalty : {"l21", "l20", "l2eps"} or ("l2eps", epsilon), default="l21"
+        Row penalty phi: the norm, its support, or the norm clipped at epsilon (0.1 where not given).
     nu : float, default=0.1
         Upper bound on the share of training rows outside the margin, in (0, 1].
     coupling : float, default=1.0
@@ -70,22 +67,20 @@ class DLOCSVM(LearnedDetector):
         First dictionary: uniform random atoms as in the paper, random rows of the data, or the rows given.
     n_init : int, default=1
         Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
-    atom_solver : {"exact", "power"}, default="exact"
-        Atom update: the global maximiser with a certificate, or the paper's power method.
-    svm_solver : {"exact", "libsvm"}, default="exact"
-        "libsvm" takes the steps of libsvm, stops early as the published program does, and depends on the order of rows.
-    score : {"margin", "residual", "description_length"}, default="margin"
+    solver : {"exact", "paper"} or dict, default="exact"
+        "exact": the global maximiser of every atom's problem, with a certificate, and the exact SVM. "paper": the
+        paper's power method, and libsvm's steps, which stop early as in the published program and depend on the order
+        of rows. A dict mixes them: {"atoms": "exact" or "power", "svm": "exact" or "libsvm"}.
+    scoring : {"margin", "residual", "description_length"}, default="margin"
         What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
     threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
         Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
         training scores alone; a float: the share of training rows flagged, at most, in (0, 0.5]; ("fdr", q): at most
         a share q of false alarms among the rows flagged, by p-values of the rows passed ("fdr": q = 0.1).
-    calibration : int or None, default=None
+    n_folds : int or None, default=None
         Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
     scaling : {None, "standard", "robust"}, default=None
         Scaling of the columns before the division by the Frobenius norm.
-    track : {None, "atoms"}, default=None
-        "atoms" records the Lagrangian after every atom update in `history_.lagrangian` (slow).
     device : str, default="cpu"
         Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
         (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
@@ -94,7 +89,8 @@ class DLOCSVM(LearnedDetector):
     n_jobs : int or None, default=None
         Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
     verbose : int, default=0
-        1 logs a line per sweep to the logger "oddatom".
+        1 logs a line per sweep to the logger "oddatom"; 2 also records the Lagrangian after every atom in
+        `history_.lagrangian` (slow).
 
     Attributes
     ----------
@@ -104,16 +100,16 @@ class DLOCSVM(LearnedDetector):
         Plane w of the last SVM, fitted on the training rows coded anew with `components_`.
     offset_ : float
         `decision_function = score_samples - offset_`, as `threshold_` has it.
-    score_, threshold_ : str and Threshold
+    scoring_, threshold_ : str and Threshold
         The score of the last fit, and the threshold in force (see `set_threshold`).
     train_scores_ : ndarray of shape (n_samples,)
         `score_samples` of the training rows, sorted; each as often as its whole weight says.
     svm_offset_ : float
         Offset of threshold="svm".
     code_statistics_ : CodeStatistics
-        How training rows use the atoms and what they leave, for score="description_length".
+        How training rows use the atoms and what they leave, for scoring="description_length".
     fold_models_, fold_rows_, conformal_ : list, list and CrossConformal, or None
-        With `calibration`: models fitted without each fold, the rows of the folds, and their held-out scores.
+        With `n_folds`: models fitted without each fold, the rows of the folds, and their held-out scores.
     nu_ : float
         The nu of `coef_`: `nu`, or larger where the exact SVM has no margin at `nu` (a warning says so).
     dual_coef_ : ndarray of shape (n_samples,)
@@ -155,32 +151,24 @@ class DLOCSVM(LearnedDetector):
     dictionary_: np.ndarray
     memory_: Memory
 
-    _parameter_constraints: ClassVar[dict] = {
-        **LearnedDetector._parameter_constraints,
-        "atom_solver": [StrOptions(set(ATOM_SOLVERS))],
-    }
-
     def __init__(
         self,
         n_atoms: int | None = None,
         n_nonzero: int | None = None,
         *,
         beta: float = 0.1,
-        penalty: str = "l21",
-        epsilon: float = 0.1,
+        penalty: Any = "l21",
         nu: float = 0.1,
         coupling: float = 1.0,
         max_iter: int = 6,
         tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
-        atom_solver: str = "exact",
-        svm_solver: str = "exact",
-        score: str = "margin",
+        solver: Any = "exact",
+        scoring: str = "margin",
         threshold: Any = "svm",
-        calibration: int | None = None,
+        n_folds: int | None = None,
         scaling: str | None = None,
-        track: str | None = None,
         device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -190,20 +178,17 @@ class DLOCSVM(LearnedDetector):
         self.n_nonzero = n_nonzero
         self.beta = beta
         self.penalty = penalty
-        self.epsilon = epsilon
         self.nu = nu
         self.coupling = coupling
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
         self.n_init = n_init
-        self.atom_solver = atom_solver
-        self.svm_solver = svm_solver
-        self.score = score
+        self.solver = solver
+        self.scoring = scoring
         self.threshold = threshold
-        self.calibration = calibration
+        self.n_folds = n_folds
         self.scaling = scaling
-        self.track = track
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -224,7 +209,7 @@ class DLOCSVM(LearnedDetector):
             that init="data" begins with are drawn without them. Rows of weight 0 are left out, of attributes by row
             too. Of weights that are not whole, or sum to more than 2²⁴, `train_scores_` holds as many scores as there
             are rows, spread by weight: thresholds made of it hold to about one part in so many. For rows in memory,
-            without `calibration`.
+            without `n_folds`.
 
         Returns
         -------
@@ -233,17 +218,17 @@ class DLOCSVM(LearnedDetector):
         return self._fit_anew(X, y, sample_weight)
 
     @available_if(_learns_on)
-    def partial_fit(self, X: Any, y: Any = None, *, keep: float = KEEP) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, decay: float = DECAY) -> Self:
         """Learn from a further batch of rows, and forget some of the earlier ones.
 
         The first batch of an unfitted model gives what `fit` gives, bit for bit. With a later one the model is fitted
         anew to the rows that are still remembered and to X, beginning with the old `dictionary_`, trimmed atoms
-        included, where `fit` takes `init`. A row that came a batches ago is still there with probability keepᵃ; at
+        included, where `fit` takes `init`. A row that came a batches ago is still there with probability decayᵃ; at
         most 20,000 rows are remembered, beyond which old and new rows are thinned alike: after a first batch of a
-        million rows, of which a fiftieth is remembered, a fiftieth of the next batch enters, and 1/keep times as much
+        million rows, of which a fiftieth is remembered, a fiftieth of the next batch enters, and 1/decay times as much
         of each one after it (`memory_.limit` is that share). Begin with a sample of so many rows. Scaling, SVM,
         statistics and threshold are those of the rows learned from, and attributes by row have an entry for each of
-        them. The models of `calibration` begin as `fit` does: no held-out row has shaped them.
+        them. The models of `n_folds` begin as `fit` does: no held-out row has shaped them.
 
         Other parameters than before are those of the coming fit; `init` and `n_init` are of the first batch alone, and
         `n_atoms` must stay. `fit` begins anew and remembers no rows: X after it is learned from alone, with a warning.
@@ -254,8 +239,8 @@ class DLOCSVM(LearnedDetector):
         X : array-like or sparse of shape (n_samples, n_features)
             In memory, with device="cpu".
         y : ignored, but shown to callbacks with the first batch
-        keep : float, default=0.9
-            Share of the earlier rows that stay, in [0, 1]: batches of n rows make n/(1 − keep) in the long run. 0
+        decay : float, default=0.9
+            Share of the earlier rows that stay, in [0, 1]: batches of n rows make n/(1 − decay) in the long run. 0
             learns from X alone, beginning with the old dictionary; 1 forgets nothing before there are 20,000.
 
         Returns
@@ -264,7 +249,7 @@ class DLOCSVM(LearnedDetector):
         """
         check_parameters(self, self._advice)
         self._check_threshold(self.threshold, fitted=False)
-        with old_model_on_error(self), threads(self.n_jobs), batch(self, X, keep) as rows:
+        with old_model_on_error(self), threads(self.n_jobs), batch(self, X, decay) as rows:
             self._check_folds(rows.shape[0])
             twin = copy.copy(self)
             if hasattr(self, "dictionary_"):
@@ -287,7 +272,7 @@ class DLOCSVM(LearnedDetector):
         return n_atoms
 
     def _make_learner(self, **common: Any) -> DL:
-        return DL(atom_solver=self.atom_solver, **common)
+        return DL(atom_solver=self._solvers()["atoms"], **common)
 
     def detect_batch(self, X: Any) -> np.ndarray:
         """Return +1 / −1 by the paper's Algorithm 3, which trims atoms over the batch as a whole.
@@ -307,8 +292,7 @@ class DLOCSVM(LearnedDetector):
         """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        penalty = make_penalty(self.penalty, float(self.beta), float(self.epsilon))
         with threads(self.n_jobs):
             group = ShardGroup([LocalShard(self._batch_rows(X))])
-            codes = trim_batch(group, self.dictionary_, self.n_nonzero_, penalty, self._coding)
+            codes = trim_batch(group, self.dictionary_, self.n_nonzero_, self._make_penalty(), self._coding)
         return self._batch_labels(codes, "Algorithm 3")

@@ -16,10 +16,10 @@ from oddatom.coding import CODINGS, Codes, analysis_codes
 from oddatom.estimators._base import CHUNK_ROWS
 from oddatom.estimators._fitting import LearnedDetector
 from oddatom.estimators._validation import check_rows
-from oddatom.exceptions import SolverWarning
+from oddatom.exceptions import ParameterError, SolverWarning
 from oddatom.explain import as_frame_like, margin_by_feature
 from oddatom.learners.alternate import Learner, Model
-from oddatom.learners.dpl import DPL, PAIR_SOLVERS, REPRESENTATIONS
+from oddatom.learners.dpl import DPL, REPRESENTATIONS
 from oddatom.learners.trimming import trim_pairs
 from oddatom.pairs.theorem2 import KKT_TOL
 from oddatom.passes.group import ShardGroup
@@ -36,12 +36,12 @@ class DPLOCSVM(LearnedDetector):
     (w, rho), with codes x = P y,
 
     .. math::
-        \tfrac12\|Y - YP^TD\|_F^2 + \beta \sum_i \phi(\|Yp_i\|) + \gamma \sum_i \alpha_i \|Yp_i\|_1
+        \tfrac12\|Y - YP^TD\|_F^2 + \beta \sum_i \phi(\|Yp_i\|) + \alpha \sum_i u_i \|Yp_i\|_1
         + \tfrac12\|w\|^2 - \rho + \tfrac{1}{\nu N} \sum_j (\rho - w^T x_j)_+
 
     by alternating sweeps over the pairs (Theorem 2 of the paper) with an exact one-class SVM. As in the paper a pair is
-    trained on the rows that use its atom in the first sparse coding, alpha is the unit vector of their numbers, and Y
-    is the data divided by its Frobenius norm. Pairs whose row of codes falls to zero are trimmed for good.
+    trained on the rows that use its atom in the first sparse coding, u is the unit vector of their numbers, and Y is
+    the data divided by its Frobenius norm. Pairs whose row of codes falls to zero are trimmed for good.
 
     New rows are coded by one matrix product. The margin of a row is then linear in it and splits exactly over its
     features: see `explain`.
@@ -55,13 +55,11 @@ class DPLOCSVM(LearnedDetector):
         the number of features, rounded.
     beta : float, default=0.1
         Weight of the row penalty, at least 0. It does not depend on the scale of the data.
-    gamma : float or None, default=None
+    alpha : float or None, default=None
         Weight of the l1 penalty of the codes, at least 0. None means 1 / sqrt(n_samples): an l1 norm over n rows grows
         with the root of n beside the other terms.
-    penalty : {"l21", "l20", "l2eps"}, default="l21"
-        Row penalty phi: the norm, its support, or the norm clipped at `epsilon`.
-    epsilon : float, default=0.1
-        Where "l2eps" is clipped.
+    penalty : {"l21", "l20", "l2eps"} or ("l2eps", epsilon), default="l21"
+        Row penalty phi: the norm, its support, or the norm clipped at epsilon (0.1 where not given).
     nu : float, default=0.1
         Upper bound on the share of training rows outside the margin, in (0, 1].
     coupling : float, default=1.0
@@ -77,24 +75,21 @@ class DPLOCSVM(LearnedDetector):
         First dictionary: uniform random atoms as in the paper, random rows of the data, or the rows given.
     n_init : int, default=1
         Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
-    pair_solver : {"exact", "gradient"}, default="exact"
-        Pair update: exact half-steps for d and p, or the paper's projected gradient on the saddle form of Theorem 2
-        (for comparison; it needs penalty="l21").
-    svm_solver : {"exact", "libsvm"}, default="exact"
-        "libsvm" takes the steps of libsvm, stops early as the published program does, and depends on the order of rows.
-    score : {"margin", "residual", "description_length"}, default="margin"
+    solver : {"exact", "paper"} or dict, default="exact"
+        "exact": exact half-steps for d and p, and the exact SVM. "paper": the paper's projected gradient on the saddle
+        form of Theorem 2 (it needs penalty="l21"), and libsvm's steps, which stop early as in the published program and
+        depend on the order of rows. A dict mixes them: {"pairs": "exact" or "gradient", "svm": "exact" or "libsvm"}.
+    scoring : {"margin", "residual", "description_length"}, default="margin"
         What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
     threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
         Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
         training scores alone; a float: the share of training rows flagged, at most, in (0, 0.5]; ("fdr", q): at most
         a share q of false alarms among the rows flagged, by p-values of the rows passed ("fdr": q = 0.1).
-    calibration : int or None, default=None
+    n_folds : int or None, default=None
         Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
     scaling : {None, "standard", "robust"}, default=None
         Scaling of the columns before the division by the Frobenius norm. "standard" centres them at their means, and
         linear codes then have no margin at any nu: take another, or representation="omp".
-    track : {None, "atoms"}, default=None
-        "atoms" records the Lagrangian after every half-step in `history_.lagrangian` (slow).
     device : str, default="cpu"
         Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
         (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
@@ -103,7 +98,8 @@ class DPLOCSVM(LearnedDetector):
     n_jobs : int or None, default=None
         Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
     verbose : int, default=0
-        1 logs a line per sweep to the logger "oddatom".
+        1 logs a line per sweep to the logger "oddatom"; 2 also records the Lagrangian after every half-step in
+        `history_.lagrangian` (slow).
 
     Attributes
     ----------
@@ -115,19 +111,19 @@ class DPLOCSVM(LearnedDetector):
         Plane w of the last SVM, fitted on the training rows coded anew by `representation_`.
     offset_ : float
         `decision_function = score_samples - offset_`, as `threshold_` has it.
-    score_, threshold_ : str and Threshold
+    scoring_, threshold_ : str and Threshold
         The score of the last fit, and the threshold in force (see `set_threshold`).
     train_scores_ : ndarray of shape (n_samples,)
         `score_samples` of the training rows, sorted.
     svm_offset_ : float
         Offset of threshold="svm".
     code_statistics_ : CodeStatistics
-        How training rows use the atoms and what they leave, for score="description_length".
+        How training rows use the atoms and what they leave, for scoring="description_length".
     fold_models_, fold_rows_, conformal_ : list, list and CrossConformal, or None
-        With `calibration`: models fitted without each fold, the rows of the folds, and their held-out scores.
+        With `n_folds`: models fitted without each fold, the rows of the folds, and their held-out scores.
     representation_ : str
         The `representation` that `coef_` belongs to.
-    gamma_ : float
+    alpha_ : float
         Weight of the l1 penalty that was used.
     nu_ : float
         The nu of `coef_`: `nu`, or larger where the exact SVM has no margin at `nu` (a warning says so).
@@ -167,17 +163,16 @@ class DPLOCSVM(LearnedDetector):
     """
 
     _shard_kind = "pairs"
-    _l1_name: ClassVar[str] = "gamma"  # the parameter that weighs the l1 penalty
-    _row_weights = ("beta", "gamma")
+    _steps = ("pairs", "svm")
+    _row_weights = ("beta", "alpha")
     _parameter_constraints: ClassVar[dict] = {
         **LearnedDetector._parameter_constraints,
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
+        "alpha": [Interval(Real, 0, None, closed="left"), None],
         "representation": [StrOptions(set(REPRESENTATIONS))],
-        "pair_solver": [StrOptions(set(PAIR_SOLVERS))],
     }
     _advice: ClassVar[dict[str, str]] = {
         **LearnedDetector._advice,
-        "gamma": "It is the weight of the l1 penalty; None suits the number of rows, 0 switches that penalty off.",
+        "alpha": "It is the weight of the l1 penalty; None suits the number of rows, 0 switches that penalty off.",
     }
 
     def __init__(
@@ -186,9 +181,8 @@ class DPLOCSVM(LearnedDetector):
         n_nonzero: int | None = None,
         *,
         beta: float = 0.1,
-        gamma: float | None = None,
-        penalty: str = "l21",
-        epsilon: float = 0.1,
+        alpha: float | None = None,
+        penalty: Any = "l21",
         nu: float = 0.1,
         coupling: float = 1.0,
         representation: str = "analysis",
@@ -196,13 +190,11 @@ class DPLOCSVM(LearnedDetector):
         tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
-        pair_solver: str = "exact",
-        svm_solver: str = "exact",
-        score: str = "margin",
+        solver: Any = "exact",
+        scoring: str = "margin",
         threshold: Any = "svm",
-        calibration: int | None = None,
+        n_folds: int | None = None,
         scaling: str | None = None,
-        track: str | None = None,
         device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -211,9 +203,8 @@ class DPLOCSVM(LearnedDetector):
         self.n_atoms = n_atoms
         self.n_nonzero = n_nonzero
         self.beta = beta
-        self.gamma = gamma
+        self.alpha = alpha
         self.penalty = penalty
-        self.epsilon = epsilon
         self.nu = nu
         self.coupling = coupling
         self.representation = representation
@@ -221,42 +212,43 @@ class DPLOCSVM(LearnedDetector):
         self.tol = tol
         self.init = init
         self.n_init = n_init
-        self.pair_solver = pair_solver
-        self.svm_solver = svm_solver
-        self.score = score
+        self.solver = solver
+        self.scoring = scoring
         self.threshold = threshold
-        self.calibration = calibration
+        self.n_folds = n_folds
         self.scaling = scaling
-        self.track = track
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     def _make_learner(self, **common: Any) -> DPL:
-        if self.pair_solver == "gradient" and self.penalty != "l21":
-            raise ValueError(
-                f"The 'penalty' parameter of {type(self).__name__} must be 'l21' where pair_solver='gradient', which "
-                f"is the paper's scheme for that penalty. Got {self.penalty!r} instead; use pair_solver='exact'."
+        pairs = self._solvers()["pairs"]
+        if pairs == "gradient" and self.penalty != "l21":
+            raise ParameterError(
+                type(self).__name__,
+                "penalty",
+                "must be 'l21' where the solver of pairs is 'gradient', which is the paper's scheme for that penalty. "
+                f"Got {self.penalty!r} instead",
+                value=self.penalty,
+                advice="use solver='exact'.",
             )
-        weight = getattr(self, self._l1_name)
-        common["gamma"] = None if weight is None else float(weight)
-        return DPL(pair_solver=self.pair_solver, representation=self.representation, **common)
+        common["gamma"] = None if self.alpha is None else float(self.alpha)
+        return DPL(pair_solver=pairs, representation=self.representation, **common)
 
     def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
-        weight = getattr(self, self._l1_name)
         return {
             **super()._own_attributes(model, active, features),
             "analysis_dictionary_": model.P.copy(),
             "analysis_components_": model.P[active],
             "representation_": self.representation,
-            f"{self._l1_name}_": float(np.linalg.norm(model.alpha) if weight is None else weight),
+            "alpha_": float(np.linalg.norm(model.alpha) if self.alpha is None else self.alpha),
         }
 
     def _findings(self, svm: OneClassFit, n_active: int) -> Iterator[tuple[str, type[Warning]]]:
         yield from super()._findings(svm, n_active)
         worst = float(self.history_["kkt"].max())
-        if self.pair_solver == "exact" and not worst <= KKT_TOL:
+        if self._solvers()["pairs"] == "exact" and not worst <= KKT_TOL:
             yield (
                 f"A pair's problem was solved to a residual of {worst:.1e} instead of {KKT_TOL:.0e}. Look for rows or "
                 "columns of extreme size, and bring them to the size of the others.",
@@ -279,7 +271,7 @@ class DPLOCSVM(LearnedDetector):
         return CODINGS[learner.coding](source.learner_rows(row_map), D, min(learner.s, D.shape[0]), gram=D @ D.T)
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
-        if self._linear and self.score_ == "margin":
+        if self._linear and self.scoring_ == "margin":
             return self._linear_margin(X)
         return super()._training_scores(X, codes, margins)
 
@@ -305,7 +297,7 @@ class DPLOCSVM(LearnedDetector):
         """Return what each feature adds to a row's margin: (Pᵀw)_f y_f; the row's shares sum to the margin.
 
         With representation="omp" codes are not linear: then margin by atom and residual by feature, as in
-        `DLOCSVM.explain`. Whatever `score` is, the margin is explained.
+        `DLOCSVM.explain`. Whatever `scoring` is, the margin is explained.
 
         Parameters
         ----------

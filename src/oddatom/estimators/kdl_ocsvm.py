@@ -37,25 +37,19 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
     gamma : float or {"scale", "auto", "median"}, default="scale"
         Width of the kernel, on rows divided by their Frobenius norm: 1 / (m var(Y)), 1 / m, or one over the median of
         what gamma multiplies (its absolute value, where not zero) over pairs of at most 1,000 random rows.
-    degree, coef0 : float, default=3 and 1
-        Of the polynomial kernel (gamma y·z + coef0)^degree and of sigmoid, tanh(gamma y·z + coef0).
-    approximation : {None, "nystroem", "auto"}, default="auto"
-        None is exact: coordinates of the feature space on as many rows as span it. "nystroem" takes `n_landmarks` rows.
-        "auto" is exact up to 4,000 rows.
-    n_landmarks : int, default=256
-        Rows that stand for all in Nyström's method; those that repeat others are dropped. Memory grows with
-        n_samples × n_landmarks.
-    landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
-        How they are chosen: all rows alike, far from each other in feature space, or by ridge leverage scores.
-    rank_tol : float or None, default=None
-        Directions of the feature space are left out where what they add to k(y, y) is below this share of its largest
-        value, for every row. None means 1e-8, and 1e-14 for "linear" and "cosine", whose rank is low.
-    kernel_coding : {"correlation", "gram"}, default="correlation"
-        The paper's coding, matching pursuit on correlations, or matching pursuit in the feature space.
-    penalty : {"l21", "l20", "l2eps"}, default="l21"
-        Row penalty phi: the norm, its support, or the norm clipped at `epsilon`.
-    epsilon : float, default=0.1
-        Where "l2eps" is clipped.
+    kernel_params : dict or None, default=None
+        `degree` (3) and `coef0` (1) of the polynomial kernel (gamma y·z + coef0)^degree and of sigmoid,
+        tanh(gamma y·z + coef0). `rank_tol` (None): directions of the feature space are left out where what they add to
+        k(y, y) is below this share of its largest value, for every row; None means 1e-8, and 1e-14 for "linear" and
+        "cosine", whose rank is low. `coding` ("correlation"): the paper's coding, matching pursuit on correlations, or
+        "gram", matching pursuit in the feature space.
+    approximation : "auto", None, int or (choice, int), default="auto"
+        None is exact: coordinates of the feature space on as many rows as span it. A number takes that many rows as
+        landmarks of Nyström's method; those that repeat others are dropped, and memory grows with n_samples times the
+        number. The choice is "uniform" (all rows alike), "kmeans++" (far from each other in feature space) or
+        "leverage" (by ridge leverage scores). "auto" is exact up to 4,000 rows and takes 256 uniform ones above.
+    penalty : {"l21", "l20", "l2eps"} or ("l2eps", epsilon), default="l21"
+        Row penalty phi: the norm, its support, or the norm clipped at epsilon (0.1 where not given).
     nu : float, default=0.1
         Upper bound on the share of training rows outside the margin, in (0, 1].
     coupling : float, default=1.0
@@ -68,22 +62,20 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         First dictionary: uniform random combinations of all rows as in the paper, single rows, or as given.
     n_init : int, default=1
         Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
-    atom_solver : {"exact", "power"}, default="exact"
-        Atom update: the global maximiser with a certificate, or the paper's power method.
-    svm_solver : {"exact", "libsvm"}, default="exact"
-        "libsvm" takes the steps of libsvm, stops early as the published program does, and depends on the order of rows.
-    score : {"margin", "residual", "description_length"}, default="margin"
+    solver : {"exact", "paper"} or dict, default="exact"
+        "exact": the global maximiser of every atom's problem, with a certificate, and the exact SVM. "paper": the
+        paper's power method, and libsvm's steps, which stop early as in the published program and depend on the order
+        of rows. A dict mixes them: {"atoms": "exact" or "power", "svm": "exact" or "libsvm"}.
+    scoring : {"margin", "residual", "description_length"}, default="margin"
         What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
     threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
         Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
         training scores alone; a float: the share of training rows flagged, at most, in (0, 0.5]; ("fdr", q): at most
         a share q of false alarms among the rows flagged, by p-values of the rows passed ("fdr": q = 0.1).
-    calibration : int or None, default=None
+    n_folds : int or None, default=None
         Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
     scaling : {None, "standard", "robust"}, default=None
         Scaling of the columns before the division by the Frobenius norm.
-    track : {None, "atoms"}, default=None
-        "atoms" records the Lagrangian after every update in `history_.lagrangian` (slow).
     device : str, default="cpu"
         Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
         (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
@@ -92,7 +84,8 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
     n_jobs : int or None, default=None
         Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
     verbose : int, default=0
-        1 logs a line per sweep to the logger "oddatom".
+        1 logs a line per sweep to the logger "oddatom"; 2 also records the Lagrangian after every atom in
+        `history_.lagrangian` (slow).
 
     Attributes
     ----------
@@ -101,7 +94,7 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
     components_ : ndarray of shape (n_active_atoms, n_coordinates)
         Atoms in use, unit rows, in the coordinates of the feature space.
     coef_, offset_, nu_, dual_coef_, gap_, history_, n_iter_ : as in `DLOCSVM`
-    score_, threshold_, train_scores_, svm_offset_, code_statistics_, fold_models_, fold_rows_, conformal_ : as there
+    scoring_, threshold_, train_scores_, svm_offset_, code_statistics_, fold_models_, fold_rows_, conformal_ : as there
     dictionary_, active_atoms_, train_codes_, train_decision_, train_coef_, train_offset_ : as there
     kernel_map_ : KernelMap
         Takes scaled rows to their coordinates.
@@ -133,28 +126,20 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         beta: float = 0.1,
         kernel: Any = "rbf",
         gamma: Any = "scale",
-        degree: float = 3.0,
-        coef0: float = 1.0,
-        approximation: str | None = "auto",
-        n_landmarks: int = 256,
-        landmarks: str = "uniform",
-        rank_tol: float | None = None,
-        kernel_coding: str = "correlation",
-        penalty: str = "l21",
-        epsilon: float = 0.1,
+        kernel_params: dict[str, Any] | None = None,
+        approximation: Any = "auto",
+        penalty: Any = "l21",
         nu: float = 0.1,
         coupling: float = 1.0,
         max_iter: int = 6,
         tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
-        atom_solver: str = "exact",
-        svm_solver: str = "exact",
-        score: str = "margin",
+        solver: Any = "exact",
+        scoring: str = "margin",
         threshold: Any = "svm",
-        calibration: int | None = None,
+        n_folds: int | None = None,
         scaling: str | None = None,
-        track: str | None = None,
         device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -165,28 +150,20 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         self.beta = beta
         self.kernel = kernel
         self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
+        self.kernel_params = kernel_params
         self.approximation = approximation
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.rank_tol = rank_tol
-        self.kernel_coding = kernel_coding
         self.penalty = penalty
-        self.epsilon = epsilon
         self.nu = nu
         self.coupling = coupling
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
         self.n_init = n_init
-        self.atom_solver = atom_solver
-        self.svm_solver = svm_solver
-        self.score = score
+        self.solver = solver
+        self.scoring = scoring
         self.threshold = threshold
-        self.calibration = calibration
+        self.n_folds = n_folds
         self.scaling = scaling
-        self.track = track
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs

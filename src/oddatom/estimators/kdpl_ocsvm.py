@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom.coding import Codes
@@ -33,7 +31,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
 
     .. math::
         \tfrac12\|\varphi(Y) - \varphi(Y)P^TD\|^2 + \beta \sum_i \phi(\|\varphi(Y)p_i\|)
-        + \alpha \sum_i \alpha_i \|\varphi(Y)p_i\|_1
+        + \alpha \sum_i u_i \|\varphi(Y)p_i\|_1
         + \tfrac12\|w\|^2 - \rho + \tfrac{1}{\nu N} \sum_j (\rho - w^T x_j)_+
 
     by what `DPLOCSVM` does, on the rows' coordinates in the feature space. Y is the data divided by its Frobenius norm;
@@ -49,7 +47,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     beta : float, default=0.1
         Weight of the row penalty, at least 0.
     alpha : float or None, default=None
-        Weight of the l1 penalty of the codes (`gamma` of `DPLOCSVM`), at least 0. None means 1 / sqrt(n_samples).
+        Weight of the l1 penalty of the codes, at least 0. None means 1 / sqrt(n_samples).
     kernel : {"rbf", "laplacian", "polynomial", "sigmoid", "linear", "cosine", "precomputed"} or callable, default="rbf"
         "poly" is short for "polynomial". A function is called with two read-only arrays of scaled rows, N × m and
         M × m, and returns their N × M matrix; a score is then as independent of other rows, and a model as easily
@@ -58,25 +56,19 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     gamma : float or {"scale", "auto", "median"}, default="scale"
         Width of the kernel, on rows divided by their Frobenius norm: 1 / (m var(Y)), 1 / m, or one over the median of
         what gamma multiplies (its absolute value, where not zero) over pairs of at most 1,000 random rows.
-    degree, coef0 : float, default=3 and 1
-        Of the polynomial kernel (gamma y·z + coef0)^degree and of sigmoid, tanh(gamma y·z + coef0).
-    approximation : {None, "nystroem", "auto"}, default="auto"
-        None is exact: coordinates of the feature space on as many rows as span it. "nystroem" takes `n_landmarks` rows.
-        "auto" is exact up to 4,000 rows.
-    n_landmarks : int, default=256
-        Rows that stand for all in Nyström's method; those that repeat others are dropped. Memory grows with
-        n_samples × n_landmarks.
-    landmarks : {"uniform", "kmeans++", "leverage"}, default="uniform"
-        How they are chosen: all rows alike, far from each other in feature space, or by ridge leverage scores.
-    rank_tol : float or None, default=None
-        Directions of the feature space are left out where what they add to k(y, y) is below this share of its largest
-        value, for every row. None means 1e-8, and 1e-14 for "linear" and "cosine", whose rank is low.
-    kernel_coding : {"correlation", "gram"}, default="correlation"
-        The paper's coding, matching pursuit on correlations, or matching pursuit in the feature space.
-    penalty : {"l21", "l20", "l2eps"}, default="l21"
-        Row penalty phi: the norm, its support, or the norm clipped at `epsilon`.
-    epsilon : float, default=0.1
-        Where "l2eps" is clipped.
+    kernel_params : dict or None, default=None
+        `degree` (3) and `coef0` (1) of the polynomial kernel (gamma y·z + coef0)^degree and of sigmoid,
+        tanh(gamma y·z + coef0). `rank_tol` (None): directions of the feature space are left out where what they add to
+        k(y, y) is below this share of its largest value, for every row; None means 1e-8, and 1e-14 for "linear" and
+        "cosine", whose rank is low. `coding` ("correlation"): the paper's coding, matching pursuit on correlations, or
+        "gram", matching pursuit in the feature space.
+    approximation : "auto", None, int or (choice, int), default="auto"
+        None is exact: coordinates of the feature space on as many rows as span it. A number takes that many rows as
+        landmarks of Nyström's method; those that repeat others are dropped, and memory grows with n_samples times the
+        number. The choice is "uniform" (all rows alike), "kmeans++" (far from each other in feature space) or
+        "leverage" (by ridge leverage scores). "auto" is exact up to 4,000 rows and takes 256 uniform ones above.
+    penalty : {"l21", "l20", "l2eps"} or ("l2eps", epsilon), default="l21"
+        Row penalty phi: the norm, its support, or the norm clipped at epsilon (0.1 where not given).
     nu : float, default=0.1
         Upper bound on the share of training rows outside the margin, in (0, 1].
     coupling : float, default=1.0
@@ -92,22 +84,20 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         First dictionary: uniform random combinations of all rows as in the paper, single rows, or as given.
     n_init : int, default=1
         Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
-    pair_solver : {"exact", "gradient"}, default="exact"
-        Pair update: exact half-steps, or the paper's projected gradient (for comparison; it needs penalty="l21").
-    svm_solver : {"exact", "libsvm"}, default="exact"
-        "libsvm" takes the steps of libsvm, stops early as the published program does, and depends on the order of rows.
-    score : {"margin", "residual", "description_length"}, default="margin"
+    solver : {"exact", "paper"} or dict, default="exact"
+        "exact": exact half-steps for d and p, and the exact SVM. "paper": the paper's projected gradient on the saddle
+        form of Theorem 2 (it needs penalty="l21"), and libsvm's steps, which stop early as in the published program and
+        depend on the order of rows. A dict mixes them: {"pairs": "exact" or "gradient", "svm": "exact" or "libsvm"}.
+    scoring : {"margin", "residual", "description_length"}, default="margin"
         What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
     threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
         Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
         training scores alone; a float: the share of training rows flagged, at most, in (0, 0.5]; ("fdr", q): at most
         a share q of false alarms among the rows flagged, by p-values of the rows passed ("fdr": q = 0.1).
-    calibration : int or None, default=None
+    n_folds : int or None, default=None
         Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
     scaling : {None, "standard", "robust"}, default=None
         Scaling of the columns before the division by the Frobenius norm.
-    track : {None, "atoms"}, default=None
-        "atoms" records the Lagrangian after every update in `history_.lagrangian` (slow).
     device : str, default="cpu"
         Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
         (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
@@ -116,7 +106,8 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     n_jobs : int or None, default=None
         Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
     verbose : int, default=0
-        1 logs a line per sweep to the logger "oddatom".
+        1 logs a line per sweep to the logger "oddatom"; 2 also records the Lagrangian after every half-step in
+        `history_.lagrangian` (slow).
 
     Attributes
     ----------
@@ -129,7 +120,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     alpha_ : float
         Weight of the l1 penalty that was used.
     coef_, offset_, nu_, dual_coef_, gap_, history_, n_iter_ : as in `DPLOCSVM`
-    score_, threshold_, train_scores_, svm_offset_, code_statistics_, fold_models_, fold_rows_, conformal_ : as there
+    scoring_, threshold_, train_scores_, svm_offset_, code_statistics_, fold_models_, fold_rows_, conformal_ : as there
         (training margins of linear codes only up to rounding)
     dictionary_, active_atoms_, train_codes_, train_decision_, train_coef_, train_offset_ : as there
     kernel_map_ : KernelMap
@@ -152,17 +143,11 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     (178,)
     """
 
-    _l1_name = "alpha"
-    _row_weights = ("beta", "alpha")
     _parameter_constraints: ClassVar[dict] = {
         **DPLOCSVM._parameter_constraints,
         **KernelDetector._parameter_constraints,
-        "alpha": [Interval(Real, 0, None, closed="left"), None],
     }
-    _advice: ClassVar[dict[str, str]] = {
-        **KernelDetector._advice,
-        "alpha": "It is the weight of the l1 penalty; None suits the number of rows, 0 switches that penalty off.",
-    }
+    _advice: ClassVar[dict[str, str]] = {**DPLOCSVM._advice, **KernelDetector._advice}
 
     def __init__(
         self,
@@ -173,15 +158,9 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         alpha: float | None = None,
         kernel: Any = "rbf",
         gamma: Any = "scale",
-        degree: float = 3.0,
-        coef0: float = 1.0,
-        approximation: str | None = "auto",
-        n_landmarks: int = 256,
-        landmarks: str = "uniform",
-        rank_tol: float | None = None,
-        kernel_coding: str = "correlation",
-        penalty: str = "l21",
-        epsilon: float = 0.1,
+        kernel_params: dict[str, Any] | None = None,
+        approximation: Any = "auto",
+        penalty: Any = "l21",
         nu: float = 0.1,
         coupling: float = 1.0,
         representation: str = "analysis",
@@ -189,13 +168,11 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
-        pair_solver: str = "exact",
-        svm_solver: str = "exact",
-        score: str = "margin",
+        solver: Any = "exact",
+        scoring: str = "margin",
         threshold: Any = "svm",
-        calibration: int | None = None,
+        n_folds: int | None = None,
         scaling: str | None = None,
-        track: str | None = None,
         device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -207,15 +184,9 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         self.alpha = alpha
         self.kernel = kernel
         self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
+        self.kernel_params = kernel_params
         self.approximation = approximation
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.rank_tol = rank_tol
-        self.kernel_coding = kernel_coding
         self.penalty = penalty
-        self.epsilon = epsilon
         self.nu = nu
         self.coupling = coupling
         self.representation = representation
@@ -223,13 +194,11 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         self.tol = tol
         self.init = init
         self.n_init = n_init
-        self.pair_solver = pair_solver
-        self.svm_solver = svm_solver
-        self.score = score
+        self.solver = solver
+        self.scoring = scoring
         self.threshold = threshold
-        self.calibration = calibration
+        self.n_folds = n_folds
         self.scaling = scaling
-        self.track = track
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -249,21 +218,21 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         return group.map(PairPasses.analysed)[0] @ w if here else None
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
-        if self.score_ == "margin" and margins is not None:
+        if self.scoring_ == "margin" and margins is not None:
             return margins  # not from the kernel once more, which takes a tenth of a fit
         return super()._training_scores(X, codes, margins)
 
     def _offset(self, threshold: Threshold) -> float:
         """Training margins are rounded otherwise than those of new rows: rows at the cut stay on its upper side."""
         offset = super()._offset(threshold)
-        if threshold.kind == "svm" or self.score_ != "margin" or self.representation_ == "omp":
+        if threshold.kind == "svm" or self.scoring_ != "margin" or self.representation_ == "omp":
             return offset
         return offset - ROUNDING * float(np.abs(self.train_scores_[[0, -1]]).max())
 
     def explain(self, X: Any) -> Any:
         """Return what each atom adds to a row's margin, w_i x_i; a kernel does not split over features.
 
-        Whatever `score` is, the margin is explained.
+        Whatever `scoring` is, the margin is explained.
 
         Parameters
         ----------
@@ -272,7 +241,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         Returns
         -------
         margin : ndarray of shape (n_samples, n_active_atoms)
-            Rows sum to the margins, which are `score_samples(X)` with score="margin". A frame of X's library where
+            Rows sum to the margins, which are `score_samples(X)` with scoring="margin". A frame of X's library where
             X is a pandas or polars frame whose columns have text names.
         """
         check_is_fitted(self)

@@ -20,10 +20,9 @@ from oddatom.ensemble.members import Sizes
 from oddatom.ensemble.model import SCORES, learn_ensemble
 from oddatom.ensemble.parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
-from oddatom.estimators._partial import KEEP, Memory, batch
+from oddatom.estimators._partial import DECAY, Memory, batch
 from oddatom.estimators._routing import opened, score_elsewhere
 from oddatom.estimators._saving import SaveMixin
-from oddatom.estimators._score_parameter import ScoreParameterMixin
 from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.explain import as_frame_like
 from oddatom.rows import Source
@@ -35,7 +34,7 @@ CHUNK_ROWS = 16_384
 EXPLAIN_NUMBERS = 2**20  # in a chunk of rows that is explained: shares take a dozen arrays of its size
 
 
-class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, SaveMixin, OutlierMixin, BaseEstimator):
+class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, BaseEstimator):
     r"""Anomaly detection that needs neither labels nor tuning: a trimmed ensemble of dictionaries.
 
     Columns are scaled robustly, y = asinh(4z)/4 with z = (x − median) / (q95 − q5). Each member codes a row by one
@@ -47,7 +46,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
     learned from a sample of the rows by alternating steps, each of which leaves out the share of the rows that the
     member explains worst: anomalies do not shape the dictionary. Five parts say how odd a row is: the description
     length of its code, the Mahalanobis distance of y − c_k, its largest residual in one feature, how rare its values
-    are by column (histogram), and how far it is from the medians (magnitude). Each is made a robust z-score of its
+    are by column (histogram), and how far it is from the medians (norm). Each is made a robust z-score of its
     logarithm, members are averaged, and the parts are joined by
 
     .. math::
@@ -61,13 +60,13 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
 
     Parameters
     ----------
-    score : str, default="joined"
+    scoring : str, default="joined"
         What `score_samples` returns: all parts joined ("joined"), one of them ("residual", "description_length",
-        "distance", "largest", "histogram", "magnitude"), or the margin of a one-class SVM on how typical the five parts
-        find a row ("margin"). Read it with `get_params()`.
+        "distance", "max_residual", "histogram", "norm"), or the margin of a one-class SVM on how typical the five parts
+        find a row ("margin").
     threshold : {"auto", "svm", "fdr"}, ("fdr", q) or float, default="auto"
         Where `predict` cuts. "auto" finds a cut from the training scores; "svm" is the offset of the one-class SVM at
-        `nu`, of the score itself unless `score="margin"`; a float is the share of training rows to flag, in (0, 0.5];
+        `nu`, of the score itself unless `scoring="margin"`; a float is the share of training rows to flag, in (0, 0.5];
         ("fdr", q) reports rows by their p-values such that a share q of them, in expectation, is normal ("fdr": 0.1).
     nu : float, default=0.1
         Upper bound on the share of rows outside the one-class SVM's margin; used by "svm" and "margin" alone.
@@ -79,7 +78,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         Most centroids (twice that where rows come in kinds) and atoms of a member, leading directions of its spread.
     rows_per_member : int, default=2000
         Rows that a member is learned from.
-    agreement : float, default=3.0
+    weight_power : float, default=3.0
         Power of the correlations in the weights of the parts; 0 weighs all alike.
     device : str, default="cpu"
         Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
@@ -95,7 +94,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         Scaling, histogram, members, calibration and weights.
     weights_ : dict of str to float
         The weight of every part in the joined score.
-    score_ : str
+    scoring_ : str
         The score that offset and p-values are for.
     threshold_ : Threshold
         The threshold in force.
@@ -127,7 +126,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
     memory_: Memory
 
     _parameter_constraints: ClassVar[dict] = {
-        "score": [StrOptions(set(SCORES))],
+        "scoring": [StrOptions(set(SCORES))],
         "threshold": "no_validation",  # see `_check_threshold`
         "nu": [Interval(Real, 0, 1, closed="right")],
         "trim": [tuple, list],
@@ -136,13 +135,13 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "n_directions": [Interval(Integral, 1, None, closed="left")],
         "rows_per_member": [Interval(Integral, 2, None, closed="left")],
-        "agreement": [Interval(Real, 0, None, closed="left")],
+        "weight_power": [Interval(Real, 0, None, closed="left")],
         "device": DEVICE,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }
     _advice: ClassVar[dict[str, str]] = {
-        "score": "'joined' uses every part.",
+        "scoring": "'joined' uses every part.",
         "nu": "It is the share of rows allowed outside the margin; 0.1 is a usual choice.",
         "trim": "(0.2, 0.4) is the default.",
         "n_groups": "4 is the default; p-values need at least two.",
@@ -150,7 +149,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
 
     def __init__(
         self,
-        score: str = "joined",
+        scoring: str = "joined",
         threshold: Any = "auto",
         *,
         nu: float = 0.1,
@@ -160,12 +159,12 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         n_atoms: int = 32,
         n_directions: int = 16,
         rows_per_member: int = 2000,
-        agreement: float = 3.0,
+        weight_power: float = 3.0,
         device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.score = score
+        self.scoring = scoring
         self.threshold = threshold
         self.nu = nu
         self.trim = trim
@@ -174,7 +173,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         self.n_atoms = n_atoms
         self.n_directions = n_directions
         self.rows_per_member = rows_per_member
-        self.agreement = agreement
+        self.weight_power = weight_power
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -200,12 +199,12 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
             self._cut(threshold)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, *, keep: float = KEEP) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, decay: float = DECAY) -> Self:
         """Learn from a further batch of rows, and forget some of the earlier ones.
 
         The first batch of an unfitted model gives what `fit` gives, bit for bit. With a later one the model is that of
         `fit` on the rows that are still remembered and X together. A row that came a batches ago is still there with
-        probability keepᵃ; at most 20,000 rows are remembered, beyond which old and new rows are thinned alike: of X
+        probability decayᵃ; at most 20,000 rows are remembered, beyond which old and new rows are thinned alike: of X
         the share `memory_.limit` enters, which a first batch of a million rows makes a fiftieth. The order of rows in a
         batch does not matter. Members begin anew: a group that began with old ones would have seen, through them, rows
         of the fold that it is to hold out, which p-values do not allow.
@@ -217,15 +216,15 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         X : array-like or sparse of shape (n_samples, n_features)
             In memory, with device="cpu".
         y : ignored
-        keep : float, default=0.9
-            Share of the earlier rows that stay, in [0, 1]: batches of n rows make n/(1 − keep) in the long run.
+        decay : float, default=0.9
+            Share of the earlier rows that stay, in [0, 1]: batches of n rows make n/(1 − decay) in the long run.
 
         Returns
         -------
         self
         """
         threshold = self._check()
-        with old_model_on_error(self), threads(self.n_jobs), batch(self, X, keep) as rows:
+        with old_model_on_error(self), threads(self.n_jobs), batch(self, X, decay) as rows:
             self._learn(ArraySource(rows))
             self._cut(threshold)
         return self
@@ -241,9 +240,9 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         source.check_finite()
         sample = draw_rows(source, rng.randint(2**31 - 1), SAMPLE_ROWS)
         sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
-        agreement, nu = float(self.agreement), float(self.nu)
-        self.ensemble_, parts = learn_ensemble(sample, self.trim, self.n_groups, sizes, agreement, nu, rng)
-        self.score_ = self._score_by
+        power, nu = float(self.weight_power), float(self.nu)
+        self.ensemble_, parts = learn_ensemble(sample, self.trim, self.n_groups, sizes, power, nu, rng)
+        self.scoring_ = self.scoring
         self.conformal_ = CrossConformal(self._held_out(sample, parts))
         if isinstance(source, ArraySource) and sample.shape[0] == source.shape[0]:
             self.train_scores_ = np.sort(self._score(self.ensemble_.z_scores(parts)))  # the parts are at hand
@@ -251,7 +250,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
             self.train_scores_ = source.sorted_scores(self)
 
     def _cut(self, threshold: Threshold) -> None:
-        by_svm = self.score_ == "margin"
+        by_svm = self.scoring_ == "margin"
         self.svm_offset_ = self.ensemble_.rho if by_svm else quantile_offset(self.train_scores_, float(self.nu))
         self._apply_threshold(threshold)
 
@@ -346,7 +345,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         out = np.empty(checked.shape)
         with threads(self.n_jobs):
             for rows, Z in self._chunks(checked, max(1, EXPLAIN_NUMBERS // checked.shape[1])):
-                out[rows] = share_out(self._score(Z), feature_shares(checked[rows], self.ensemble_, Z, self.score_))
+                out[rows] = share_out(self._score(Z), feature_shares(checked[rows], self.ensemble_, Z, self.scoring_))
         return as_frame_like(out, X)
 
     def __sklearn_tags__(self) -> Any:
@@ -361,13 +360,13 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
 
     @property
     def _least_deviation(self) -> float:
-        return 0.0 if self.score_ == "margin" else LEAST_DEVIATION
+        return 0.0 if self.scoring_ == "margin" else LEAST_DEVIATION
 
     def _svm_offset(self) -> float:
         return self.svm_offset_
 
     def _score(self, Z: np.ndarray) -> np.ndarray:
-        return self.ensemble_.score(Z, self.score_)
+        return self.ensemble_.score(Z, self.scoring_)
 
     def _chunks(self, X: np.ndarray, most: int = CHUNK_ROWS) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and their calibrated parts, inside `threads`."""

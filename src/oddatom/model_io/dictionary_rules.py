@@ -112,7 +112,7 @@ def _schema(*, pair: bool, kernel: bool) -> Schema:
             "analysis_dictionary_": numbers("atoms", columns),
             "analysis_components_": numbers("active", columns),
             "representation_": text(("analysis", "omp")),
-            "alpha_" if kernel else "gamma_": number(least=0.0),
+            "alpha_": number(least=0.0),
         }
     rules |= {
         "nu_": number(above=0.0, most=1.0),
@@ -124,7 +124,7 @@ def _schema(*, pair: bool, kernel: bool) -> Schema:
         "train_coef_": numbers("atoms"),
         "train_offset_": number(),
         "train_decision_": optional(numbers("rows")),
-        "score_": text(tuple(SCORES)),
+        "scoring_": text(tuple(SCORES)),
         **DECISION,
         "threshold_": _free,
         "conformal_": optional(CONFORMAL),
@@ -187,8 +187,8 @@ def _check_folds(model: Any, path: str) -> None:
         precomputed = getattr(model, "kernel", None) == "precomputed"
         m = model.n_features_in_ - part.size if precomputed else model.n_features_in_
         demand(fold.n_features_in_ == m, f"{where}.{k}.n_features_in_", f"{m}", fold.n_features_in_)
-        alike = fold.score_ == model.score_ and getattr(fold, "kernel", None) == getattr(model, "kernel", None)
-        demand(alike, f"{where}.{k}", "a model of the same score and kernel", fold.score_)
+        alike = fold.scoring_ == model.scoring_ and getattr(fold, "kernel", None) == getattr(model, "kernel", None)
+        demand(alike, f"{where}.{k}", "a model of the same score and kernel", fold.scoring_)
 
 
 _SCHEMAS = {(pair, kernel): _schema(pair=pair, kernel=kernel) for pair in (False, True) for kernel in (False, True)}

@@ -116,7 +116,7 @@ _SCHEMA = Schema(
         **FEATURES,
         "ensemble_": record(lambda: Ensemble, _ENSEMBLE),
         "conformal_": CONFORMAL,
-        "score_": text(SCORES),
+        "scoring_": text(SCORES),
         **DECISION,
         "threshold_": _free,
         "memory_": MEMORY,

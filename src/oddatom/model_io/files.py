@@ -15,10 +15,11 @@ from oddatom._atomic import write_atomic
 from oddatom.exceptions import ModelFileError
 from oddatom.model_io import container, jsontext
 from oddatom.model_io.models import decode_model, decode_top, encode_model, encode_top
+from oddatom.model_io.renamed import OLD_MINOR, renamed
 from oddatom.model_io.rules import Mismatch, shown
 from oddatom.model_io.tree import Decoder, Encoder
 
-FORMAT = (1, 1)
+FORMAT = (1, 2)
 _FORMAT = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
 _SAVE_AGAIN = "Save the model again with oddatom.save."
 
@@ -108,7 +109,7 @@ def _model(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     if major < FORMAT[0]:
         raise ModelFileError(f"its format {text} was never one of oddatom's. {_SAVE_AGAIN}")
     newer = minor > FORMAT[1]
-    decoder = Decoder(arrays, decode_model)
+    decoder = Decoder(arrays, decode_model if minor > OLD_MINOR else _decode_old_model)
     try:
         model = decode_top(document.get("model"), decoder)
         if decoder.unused:
@@ -117,6 +118,10 @@ def _model(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
         advice = f"It was written by oddatom {shown(writer)}, a newer one. {update}" if newer else _SAVE_AGAIN
         raise ModelFileError(f"{error}. {advice}") from None
     return model
+
+
+def _decode_old_model(tree: Any, decoder: Decoder, path: str) -> Any:
+    return decode_model(renamed(tree), decoder, path)
 
 
 def _too_large(model: Any, error: Exception) -> str:

@@ -81,7 +81,7 @@ def encode_top(model: Any, encoder: Encoder) -> dict[str, Any]:
 def decode_top(tree: Any, decoder: Decoder) -> Any:
     """Return the model of a file."""
     if type(tree) is not dict or tree.get("class") != "Pipeline":
-        model = decode_model(tree, decoder, "")
+        model = decoder.model(tree, "")
         _check_whole(model, "")
         return model
     demand(set(tree) == {"class", "steps", "verbose"}, "", "a Pipeline of steps", sorted(tree))
@@ -90,7 +90,7 @@ def decode_top(tree: Any, decoder: Decoder) -> Any:
     steps = []
     for pair in tree["steps"]:
         demand(type(pair) is list and len(pair) == 2 and _step_name(pair[0]), "steps", "names and estimators", pair)
-        steps.append((pair[0], decode_model(pair[1], decoder, pair[0])))
+        steps.append((pair[0], decoder.model(pair[1], pair[0])))
     demand(len(dict(steps)) == len(steps), "steps", "of names that differ", [name for name, _ in steps])
     _check_steps(steps)
     return Pipeline(steps, verbose=tree["verbose"])

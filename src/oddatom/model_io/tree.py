@@ -194,7 +194,8 @@ class Decoder:
             )
         return record.make({key: self.decode(trees[key], f"{path}.{key}") for key in record.fields()}, path)
 
-    def _model(self, body: Any, path: str) -> Any:
+    def model(self, body: Any, path: str) -> Any:
+        """Return the estimator of a tree."""
         return self._decode_model(body, self, path)
 
 
@@ -207,7 +208,7 @@ _BUILDERS: dict[str, Callable[[Decoder, Any, str], Any]] = {
     "names": Decoder._names,
     "csr": Decoder._csr,
     "record": Decoder._record,
-    "model": Decoder._model,
+    "model": Decoder.model,
 }
 
 

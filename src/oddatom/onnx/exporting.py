@@ -93,7 +93,7 @@ def _scores(graph: Any, X: str, model: Any) -> str:
     from oddatom.onnx import dictionary, members
 
     if isinstance(model, OddAtomDetector):
-        return members.ensemble_score(graph, X, model.ensemble_, model.score_)
+        return members.ensemble_score(graph, X, model.ensemble_, model.scoring_)
     if isinstance(model, LinearOneClassSVM):
         return graph.dot(X, model.coef_[0])
     Y = dictionary.scaled_rows(graph, X, model.scaling_, model.n_features_in_)
@@ -101,7 +101,7 @@ def _scores(graph: Any, X: str, model: Any) -> str:
         return graph.dot(Y, model._plane)
     D = model.components_
     codes = dictionary.pursue(graph, Y, D, min(model.n_nonzero_, D.shape[0]))
-    return dictionary.CODE_SCORES[model.score_](graph, codes, model.coef_, model.code_statistics_)
+    return dictionary.CODE_SCORES[model.scoring_](graph, codes, model.coef_, model.code_statistics_)
 
 
 def _rounding(model: Any) -> float:
@@ -113,7 +113,7 @@ def _rounding(model: Any) -> float:
 
 
 def _is_linear(model: Any) -> bool:
-    return isinstance(model, DPLOCSVM) and model.representation_ == "analysis" and model.score_ == "margin"
+    return isinstance(model, DPLOCSVM) and model.representation_ == "analysis" and model.scoring_ == "margin"
 
 
 def _check(model: Any, dtype: str) -> None:
@@ -142,7 +142,7 @@ def _check(model: Any, dtype: str) -> None:
     if s > MOST_NONZERO:
         raise ValueError(
             f"{name} cannot be exported with {s} non-zeros: the steps of its coding are written out, {MOST_NONZERO} at "
-            "most. Fit with a lower n_nonzero, or use DPLOCSVM with score='margin', whose codes are linear."
+            "most. Fit with a lower n_nonzero, or use DPLOCSVM with scoring='margin', whose codes are linear."
         )
 
 
@@ -168,7 +168,7 @@ def _properties(model: Any) -> dict[str, str]:
     properties = {
         "oddatom_version": __version__,
         "class": type(model).__name__,
-        "score": getattr(model, "score_", "margin"),
+        "score": getattr(model, "scoring_", "margin"),
         "threshold": str(cut),
         "offset": repr(float(model.offset_)),
     }

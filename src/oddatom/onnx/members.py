@@ -56,7 +56,7 @@ def _z_scores(graph: Graph, X: str, ensemble: Ensemble) -> dict[str, str]:
     for p, (part, values) in enumerate(members.items()):
         calibrated = _calibrated(graph, values, *(t[:, p, None] for t in by_member))
         out[part] = graph("ReduceMean", calibrated, axes=[0], keepdims=0)
-    others = {"histogram": _rarity(graph, U, ensemble.histogram), "magnitude": graph.sum(graph("Mul", Y, Y), 1)}
+    others = {"histogram": _rarity(graph, U, ensemble.histogram), "norm": graph.sum(graph("Mul", Y, Y), 1)}
     for k, (part, values) in enumerate(others.items(), M * len(MEMBER_PARTS)):
         out[part] = _calibrated(graph, values, *(t[k] for t in ensemble.calibration))
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -115,14 +116,16 @@ class Learner(Method):
     def fit(
         self, X: np.ndarray, data: DataSet, setting: Setting, draw: int, view: View, nu: float
     ) -> FittedLearner | FittedProgram:
-        """Fit to rows. Settings may also say `max_iter` and track="atoms", for curves."""
+        """Fit to rows. Settings may also say `max_iter` and `track`, for curves."""
+        options = dict(setting)
+        watched = bool(options.pop("track", False))
         if view == "published" and self.program is not None:
-            options = dict(setting)
-            watched, sweeps = bool(options.pop("track", False)), options.pop("max_iter", SWEEPS)
+            sweeps = options.pop("max_iter", SWEEPS)
             norm = options.pop("norm", None)
             program = self.program(data.sparsity, nu, seed=draw, sweeps=sweeps, norm=norm, **options)
             return FittedProgram(program.fit(X, watched))
-        named = {self.names.get(name, name): value for name, value in setting.items()}
+        named = {self.names.get(name, name): value for name, value in options.items()}
+        named["verbose"] = 2 if watched else 0
         if view != "unlabelled":
             named |= {"n_nonzero": data.sparsity, "nu": nu, **(self.early if view == "published" else {})}
         with quiet():
@@ -134,10 +137,15 @@ class Learner(Method):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hold back this package's warnings: an SVM without margin is a finding here, and seen in the figures."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OddAtomWarning)
-        yield
+    """Hold back this package's warnings and lines: an SVM without margin is a finding, and seen in the figures."""
+    logger = logging.getLogger("oddatom")
+    disabled, logger.disabled = logger.disabled, True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OddAtomWarning)
+            yield
+    finally:
+        logger.disabled = disabled
 
 
 def _with(grids: Mapping[str, Sequence[float]], best: Mapping[str, tuple[float, ...]]) -> dict[str, Sequence[float]]:

@@ -1,7 +1,7 @@
 """The detectors as PyOD has them: `contamination` cuts, scores are higher for anomalies, labels are 0 and 1.
 
 `OddAtom`, `DLOCSVM`, `DPLOCSVM`, `KDLOCSVM` and `KDPLOCSVM` are subclasses of PyOD's `BaseDetector`. Each takes the
-parameters of the detector of oddatom that it fits, by name, but for `threshold` and `calibration`: PyOD has its own
+parameters of the detector of oddatom that it fits, by name, but for `threshold` and `n_folds`: PyOD has its own
 answers to these. Needs PyOD (the extra `pyod`).
 
 >>> from pyod.utils.data import generate_data
@@ -20,7 +20,7 @@ from typing import Any, Unpack
 
 from oddatom import estimators
 from oddatom.pyod._adapter import Adapter
-from oddatom.pyod._parameters import KernelPairs, KernelSparse, LinearPairs, Sparse, Untuned
+from oddatom.pyod._parameters import KernelPairs, KernelSparse, Pairs, Sparse, Untuned
 
 __all__ = ["DLOCSVM", "DPLOCSVM", "KDLOCSVM", "KDPLOCSVM", "OddAtom"]
 
@@ -48,7 +48,7 @@ class DPLOCSVM(Adapter):
 
     _detector = estimators.DPLOCSVM
 
-    def __init__(self, contamination: Any = 0.1, **parameters: Unpack[LinearPairs]) -> None:
+    def __init__(self, contamination: Any = 0.1, **parameters: Unpack[Pairs]) -> None:
         super().__init__(contamination, **parameters)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from oddatom.estimators._score_parameter import ScoreParameter
 from oddatom.estimators._validation import old_model_on_error
 
 try:
@@ -21,7 +20,7 @@ except ImportError as error:
 # Parameters of the detectors that PyOD answers with `contamination` and `predict_confidence`.
 LEFT_OUT = {
     "threshold": "PyOD cuts by 'contamination', a share or a thresholder",
-    "calibration": "PyOD has predict_confidence; for p-values use the detector of oddatom itself",
+    "n_folds": "PyOD has predict_confidence; for p-values use the detector of oddatom itself",
 }
 
 _CONTAMINATION = """\
@@ -60,7 +59,6 @@ class Adapter(BaseDetector):
     _detector: ClassVar[Any]
     _defaults: ClassVar[dict[str, Any]]
 
-    score = ScoreParameter()  # scikit-learn takes an attribute of that name for a method
     detector_: Any
     decision_scores_: np.ndarray
     threshold_: float
@@ -100,16 +98,6 @@ class Adapter(BaseDetector):
     @contamination.setter
     def contamination(self, given: Any) -> None:
         self.__dict__["contamination"] = _as_float(given)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Those of a thresholder too, as `contamination__name`.
-        """
-        return {**super().get_params(deep=deep), "score": vars(self)["score"]}
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from unlabelled rows, score them and find the threshold.

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 class Shared(TypedDict, total=False):
     """Of every detector."""
 
-    score: str
+    scoring: str
     nu: float
     device: str
     random_state: Any
@@ -24,7 +24,7 @@ class Untuned(Shared, total=False):
     n_atoms: int
     n_directions: int
     rows_per_member: int
-    agreement: float
+    weight_power: float
 
 
 class Learned(Shared, total=False):
@@ -33,36 +33,26 @@ class Learned(Shared, total=False):
     n_atoms: int | None
     n_nonzero: int | None
     beta: float
-    penalty: str
-    epsilon: float
+    penalty: Any
     coupling: float
     max_iter: int
     tol: float
     init: Any
     n_init: int
-    svm_solver: str
+    solver: Any
     scaling: str | None
-    track: str | None
     verbose: int
 
 
 class Sparse(Learned, total=False):
     """Of `DLOCSVM`, and of `KDLOCSVM` beside the kernel's."""
 
-    atom_solver: str
-
 
 class Pairs(Learned, total=False):
-    """Of pairs of dictionaries."""
+    """Of `DPLOCSVM`, and of `KDPLOCSVM` beside the kernel's."""
 
+    alpha: float | None
     representation: str
-    pair_solver: str
-
-
-class LinearPairs(Pairs, total=False):
-    """Of `DPLOCSVM`."""
-
-    gamma: float | None
 
 
 class Kernel(Learned, total=False):
@@ -70,13 +60,8 @@ class Kernel(Learned, total=False):
 
     kernel: Any
     gamma: float | str
-    degree: float
-    coef0: float
-    approximation: str | None
-    n_landmarks: int
-    landmarks: str
-    rank_tol: float | None
-    kernel_coding: str
+    kernel_params: dict[str, Any] | None
+    approximation: Any
 
 
 class KernelSparse(Sparse, Kernel, total=False):
@@ -85,5 +70,3 @@ class KernelSparse(Sparse, Kernel, total=False):
 
 class KernelPairs(Pairs, Kernel, total=False):
     """Of `KDPLOCSVM`."""
-
-    alpha: float | None

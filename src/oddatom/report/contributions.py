@@ -37,7 +37,7 @@ def oddity_shares(detector: Any, X: np.ndarray, usual: np.ndarray) -> tuple[np.n
         ensemble = detector.ensemble_
         with threads(detector.n_jobs):
             Z = ensemble.z_scores(ensemble.parts(X))
-            return feature_shares(X, ensemble, Z, detector.score_), OF_SCORE
+            return feature_shares(X, ensemble, Z, detector.scoring_), OF_SCORE
     if isinstance(detector, KernelDetector):
         return None, OF_KERNEL
     explanation = detector.explain(X)

@@ -37,7 +37,7 @@ def parameter_words(detector: Any) -> dict[str, str]:
 
 
 def _words(value: Any) -> str:
-    if value is None or isinstance(value, str | int | float | tuple | list):
+    if value is None or isinstance(value, str | int | float | tuple | list | dict):
         return repr(value)
     if isinstance(value, np.ndarray):
         return f"array of shape {value.shape}"

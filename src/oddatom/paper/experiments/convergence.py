@@ -31,7 +31,7 @@ def run(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> Run
     """Fit with one to six outer iterations from the same dictionary: each continues the one before it."""
     ba = []
     for k in range(1, ITERATIONS + 1):
-        setting = task.options | {"max_iter": k} | ({"track": "atoms"} if k == ITERATIONS else {})
+        setting = task.options | {"max_iter": k} | ({"track": True} if k == ITERATIONS else {})
         fitted, out = timed_fit(replace(task, setting=setting_text(setting)), data, rows.X, method, seed)
         out = judged(out, rows.y, fitted.train_labels, fitted.train_scores)
         ba.append(out.ba)

@@ -13,6 +13,7 @@ class DPL(Learner):
     detector = DPLOCSVM
     program = PublishedDPL
     grids = {"beta": FINE, "gamma": FINE}
+    names = {"gamma": "alpha"}
 
 
 METHOD = DPL()

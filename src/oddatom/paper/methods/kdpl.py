@@ -13,7 +13,7 @@ class KDPL(Learner):
     label = "KDPL-OCSVM"
     order = 11
     detector = KDPLOCSVM
-    early = {"pair_solver": "gradient", "svm_solver": "libsvm"}
+    early = {"solver": "paper"}
     grids = {"beta": COARSE, "gamma": COARSE, "kernel_gamma": KERNEL_WIDTHS}
     quick = {"kernel_gamma": (1 / 12, 8.0)}
     names = {"gamma": "alpha", "kernel_gamma": "gamma"}

@@ -129,7 +129,7 @@ def score_tensor(detector: Any, X: Any, device: torch.device) -> np.ndarray:
 
 def device_scores(detector: Any, rows: torch.Tensor, device: torch.device) -> torch.Tensor:
     """Return a fitted detector's scores of finite rows, on the device; rows elsewhere are copied there in blocks."""
-    name = detector.score_
+    name = detector.scoring_
     if hasattr(detector, "ensemble_"):
         return TorchEnsemble(detector.ensemble_, device).score_rows(rows, [name])[name]
     linear = getattr(detector, "representation_", "omp") == "analysis"
