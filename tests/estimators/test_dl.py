@@ -31,23 +31,19 @@ def fitted(X):
 # scikit-learn's contract
 
 
-def without_weights(estimator):
-    """Checks of weights, for settings that refuse them."""
-    if estimator.svm_solver == "exact" and estimator.calibration is None:
-        return {}
-    names = ("s_list", "s_not_overwritten", "_equivalence_on_dense_data", "_equivalence_on_sparse_data")
-    return {f"check_sample_weight{name}": "weights are refused with these settings" for name in names}
-
-
 @parametrize_with_checks(
     [
         DLOCSVM(),
-        DLOCSVM(scaling="robust", penalty="l20", init="data"),
-        DLOCSVM(svm_solver="libsvm", atom_solver="power"),
-        DLOCSVM(score="description_length", threshold="auto", calibration=2),
-        DLOCSVM(score="residual", threshold=0.1),
+        DLOCSVM(
+            scaling="robust",
+            penalty="l20",
+            init="data",
+            atom_solver="power",
+            score="description_length",
+            threshold="auto",
+            calibration=2,
+        ),
     ],
-    expected_failed_checks=without_weights,
 )
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
 def test_scikit_learn_checks(estimator, check):

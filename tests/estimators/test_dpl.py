@@ -32,11 +32,14 @@ def fitted(X):
 @parametrize_with_checks(
     [
         DPLOCSVM(),
-        DPLOCSVM(representation="omp"),
-        DPLOCSVM(pair_solver="gradient", svm_solver="libsvm"),
-        DPLOCSVM(scaling="robust", init="data"),
-        DPLOCSVM(penalty="l20", beta=0.001),
-        DPLOCSVM(score="description_length", threshold=0.1, calibration=2),
+        DPLOCSVM(
+            representation="omp",
+            scaling="robust",
+            init="data",
+            score="description_length",
+            threshold=0.1,
+            calibration=2,
+        ),
     ]
 )
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
