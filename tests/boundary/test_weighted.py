@@ -27,6 +27,7 @@ def test_whole_weights_are_repeated_rows(nu, sparse):
     np.testing.assert_allclose(model.coef_, twice.coef_, rtol=1e-5)
     np.testing.assert_allclose(model.offset_, twice.offset_, rtol=1e-5)
     assert model.gap_ <= 1e-8
+    assert model.kkt_residual_ <= 1e-12  # its rows on the margin are solved for exactly
     sums = np.bincount(np.repeat(np.arange(X.shape[0]), weights.astype(int)), twice.dual_coef_)
     np.testing.assert_allclose(model.dual_coef_ @ X, sums @ X, rtol=1e-5)
     assert model.dual_coef_.sum() == pytest.approx(1.0)

@@ -17,12 +17,11 @@ torch = pytest.importorskip("torch")
 
 from oddatom.arrays import torch_rows  # noqa: E402
 from oddatom.ensemble.torch_parts import TorchEnsemble  # noqa: E402
+from torch_devices import DEVICES  # noqa: E402
 
 
-@pytest.fixture(params=["cpu", "cuda"])
+@pytest.fixture(params=DEVICES)
 def device(request):
-    if request.param == "cuda" and not torch.cuda.is_available():
-        pytest.skip("torch finds no CUDA device")
     return torch.device(request.param)
 
 

@@ -31,23 +31,19 @@ def fitted(X):
 # scikit-learn's contract
 
 
-def without_weights(estimator):
-    """Checks of weights, for settings that refuse them."""
-    if estimator.solver == "exact" and estimator.n_folds is None:
-        return {}
-    names = ("s_list", "s_not_overwritten", "_equivalence_on_dense_data", "_equivalence_on_sparse_data")
-    return {f"check_sample_weight{name}": "weights are refused with these settings" for name in names}
-
-
 @parametrize_with_checks(
     [
         DLOCSVM(),
-        DLOCSVM(scaling="robust", penalty="l20", init="data"),
-        DLOCSVM(solver="paper"),
-        DLOCSVM(scoring="description_length", threshold="auto", n_folds=2),
-        DLOCSVM(scoring="residual", threshold=0.1),
+        DLOCSVM(
+            scaling="robust",
+            penalty="l20",
+            init="data",
+            solver={"atoms": "power"},
+            scoring="description_length",
+            threshold="auto",
+            n_folds=2,
+        ),
     ],
-    expected_failed_checks=without_weights,
 )
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
 def test_scikit_learn_checks(estimator, check):

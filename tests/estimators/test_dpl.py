@@ -32,11 +32,14 @@ def fitted(X):
 @parametrize_with_checks(
     [
         DPLOCSVM(),
-        DPLOCSVM(representation="omp"),
-        DPLOCSVM(solver="paper"),
-        DPLOCSVM(scaling="robust", init="data"),
-        DPLOCSVM(penalty="l20", beta=0.001),
-        DPLOCSVM(scoring="description_length", threshold=0.1, n_folds=2),
+        DPLOCSVM(
+            representation="omp",
+            scaling="robust",
+            init="data",
+            scoring="description_length",
+            threshold=0.1,
+            n_folds=2,
+        ),
     ]
 )
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")

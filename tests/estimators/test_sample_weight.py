@@ -8,6 +8,7 @@ from sklearn.metrics import balanced_accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.validation import has_fit_parameter
 
 import oddatom
 from oddatom import DLOCSVM, KDLOCSVM, LinearOneClassSVM
@@ -139,6 +140,15 @@ def test_what_weights_do_not_go_with_is_refused(tmp_path):
     pd.DataFrame(X).rename(columns=str).to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match="rows in memory"):
         fitted(str(tmp_path / "rows.parquet"), WEIGHTS)
+
+
+def test_weights_are_offered_where_they_are_taken():
+    assert has_fit_parameter(DLOCSVM(), "sample_weight")
+    for settings in ({"calibration": 2}, {"svm_solver": "libsvm"}):
+        detector = DLOCSVM(**COMMON, **settings)
+        assert not has_fit_parameter(detector, "sample_weight")
+        assert (detector.fit(X).coef_ == DLOCSVM(**COMMON, **settings).fit(X, sample_weight=None).coef_).all()
+        assert has_fit_parameter(detector.set_params(calibration=None, svm_solver="exact"), "sample_weight")
 
 
 @pytest.mark.parametrize("kind", [DLOCSVM, LinearOneClassSVM])

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 from oddatom.rows.device import find as devices  # noqa: E402
 from oddatom.rows.device import tensor_source as tensors  # noqa: E402
 from oddatom.rows.device.tensor_source import TensorSource  # noqa: E402
+from torch_devices import DEVICES  # noqa: E402
 
 DETECTORS = {
     "dl": DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
@@ -32,10 +33,8 @@ DETECTORS = {
 ARRAYS = ("components_", "coef_", "train_scores_", "dual_coef_", "train_decision_", "train_coef_")
 
 
-@pytest.fixture(params=["cpu", "cuda"])
+@pytest.fixture(params=DEVICES)
 def device(request):
-    if request.param == "cuda" and not torch.cuda.is_available():
-        pytest.skip("no GPU here")
     return torch.device(request.param, 0) if request.param == "cuda" else torch.device("cpu")
 
 

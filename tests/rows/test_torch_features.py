@@ -19,14 +19,13 @@ from oddatom.rows.device.torch_features import (  # noqa: E402
     frobenius_norm,
     scale_rows,
 )
+from torch_devices import DEVICES  # noqa: E402
 
 every_kind = pytest.mark.parametrize("kind", [None, *SCALINGS])
 
 
-@pytest.fixture(params=["cpu", "cuda"])
+@pytest.fixture(params=DEVICES)
 def device(request):
-    if request.param == "cuda" and not torch.cuda.is_available():
-        pytest.skip("torch finds no CUDA device")
     return torch.device(request.param)
 
 

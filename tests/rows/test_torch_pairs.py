@@ -23,14 +23,13 @@ torch = pytest.importorskip("torch")
 
 from oddatom.arrays import torch_rows  # noqa: E402
 from oddatom.rows.device.torch_pairs import TorchPairShard, cross  # noqa: E402
+from torch_devices import DEVICES  # noqa: E402
 
 SHAPES = {"plain": (60, 5, 8, 3), "tall": (700, 12, 6, 3), "wide": (90, 70, 12, 4)}  # N, m, n, s
 
 
-@pytest.fixture(params=["cpu", "cuda"])
+@pytest.fixture(params=DEVICES)
 def device(request):
-    if request.param == "cuda" and not torch.cuda.is_available():
-        pytest.skip("torch finds no CUDA device")
     return request.param
 
 

@@ -28,6 +28,7 @@ from oddatom.arrays import torch_rows  # noqa: E402
 from oddatom.arrays.torch_rows import DeviceRows, find_device, gram, spans  # noqa: E402
 from oddatom.coding.torch_omp import torch_correlation_omp, torch_omp  # noqa: E402
 from oddatom.rows.device.torch_shard import TorchShard  # noqa: E402
+from torch_devices import DEVICES  # noqa: E402
 
 SHAPES = {  # N, m, n, s
     "plain": (60, 5, 8, 3),
@@ -39,10 +40,8 @@ SHAPES = {  # N, m, n, s
 }
 
 
-@pytest.fixture(params=["cpu", "cuda"])
+@pytest.fixture(params=DEVICES)
 def device(request):
-    if request.param == "cuda" and not torch.cuda.is_available():
-        pytest.skip("torch finds no CUDA device")
     return request.param
 
 

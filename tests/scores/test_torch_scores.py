@@ -22,14 +22,13 @@ from oddatom.scores.torch_scores import (  # noqa: E402
     row_statistics,
     score_rows,
 )
+from torch_devices import DEVICES  # noqa: E402
 
 NAMES = tuple(SCORES)
 
 
-@pytest.fixture(params=["cpu", "cuda"])
+@pytest.fixture(params=DEVICES)
 def device(request):
-    if request.param == "cuda" and not torch.cuda.is_available():
-        pytest.skip("torch finds no CUDA device")
     return torch.device(request.param)
 
 

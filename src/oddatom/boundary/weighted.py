@@ -4,13 +4,16 @@
 
 It is the SVM of rows that are repeated ω_j times. As in `one_class`, rows near the margin are solved by an interior
 point, those farther away are fixed at their bounds, and the duality gap over all rows decides whether more are taken.
-The rows are in one shard, in memory.
+The multipliers of the rows on the margin are then solved for once more, as linear equations: the conditions of the
+optimum hold to rounding. The rows are in one shard, in memory.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse
 
+from oddatom.arrays.block import Block, matvec
 from oddatom.boundary.interior_point import interior_point
 from oddatom.boundary.plane import GAP_TOL, OneClassFit, as_fit, plane_of, with_sum
 from oddatom.passes import MarginPasses, ShardGroup, WeightedPasses
@@ -55,7 +58,7 @@ def _solve(
         u, K = weights / unit, (C - below) / unit
         inner = interior_point(block, fixed / unit, C / unit, K, 1e-2 * tol, u)
         steps += inner.n_steps
-        a = with_sum(inner.a, K, u)
+        a = _polished(block, with_sum(inner.a, K, u), inner.rho, u, fixed / unit, C / unit)
         group.map(MarginPasses.svm_set_band, a * unit)
         w = plane_of(block, a, fixed / unit, C / unit)
         group.map(MarginPasses.svm_margins, w)
@@ -65,3 +68,36 @@ def _solve(
         if gap <= tol or half <= tol or everything:
             return w, rho, max(gap, 0.0), steps
         size *= 4
+
+
+def _polished(block: Block, a: np.ndarray, rho: float, u: np.ndarray, b: np.ndarray, C: float) -> np.ndarray:
+    """Solve for the multipliers of the rows F on the margin, the others at their bounds; a itself where that fails.
+
+        min_δ ‖b + Xᵀa + X_Fᵀδ‖,  Σ δ = 0:   the least squares of the rows of F less their mean
+
+    Its smallest solution has Σ δ = 0 of itself. It is taken where it keeps 0 ≤ a ≤ u and w is no longer than before.
+    """
+    w = plane_of(block, a, b, C)
+    f = np.empty(a.size)
+    matvec(*block, w, f)
+    low, high = a / u < f - rho, 1.0 - a / u < rho - f
+    free = np.flatnonzero(~(low | high))
+    if not free.size:
+        return a
+    new = np.where(high, u, np.where(low, 0.0, a))
+    new[free] += (a.sum() - new.sum()) / free.size
+    rows = _dense(block, free)
+    rows -= rows.mean(axis=0)
+    new[free] -= np.linalg.lstsq(rows.T, C * plane_of(block, new, b, C), rcond=None)[0]
+    if (new < 0.0).any() or (new > u).any():
+        return a
+    polished = plane_of(block, new, b, C)
+    return new if polished @ polished <= (1.0 + 1e-12) * (w @ w) else a
+
+
+def _dense(block: Block, rows: np.ndarray) -> np.ndarray:
+    """Return some rows of a block as a new dense array."""
+    if block.X.size:
+        return block.X[rows]
+    matrix = scipy.sparse.csr_array((block.data, block.indices, block.indptr), shape=(block.n_rows, block.n))
+    return matrix[rows].toarray()

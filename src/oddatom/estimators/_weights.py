@@ -2,13 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from functools import update_wrapper
+from types import FunctionType, MethodType
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight
 
 LEAST, MOST = 1e-100, 1e100
+Fit = TypeVar("Fit", bound=Callable)
+
+
+def offer_weights(fit: Fit) -> Fit:
+    """Leave `sample_weight` out of the signature of `fit` where the settings of a detector refuse weights.
+
+    scikit-learn reads the signature to see whether an estimator takes them. Weights that are passed all the same meet
+    the error that says why.
+    """
+    return cast(Fit, _Offered(fit))
+
+
+class _Offered:
+    """Descriptor of `fit`: the same function, with and without `sample_weight` in its signature."""
+
+    def __init__(self, fit: Any) -> None:
+        self.fit = fit
+        self.plain = FunctionType(fit.__code__, fit.__globals__, fit.__name__, fit.__defaults__, fit.__closure__)
+        update_wrapper(self.plain, fit)
+        signature = inspect.signature(fit)
+        kept = [each for each in signature.parameters.values() if each.name != "sample_weight"]
+        self.plain.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+
+    def __get__(self, detector: Any, kind: type | None = None) -> Any:
+        if detector is None:
+            return self.fit
+        try:
+            detector._check_weighted()
+        except ValueError:
+            return MethodType(self.plain, detector)
+        return MethodType(self.fit, detector)
 
 
 def check_weights(detector: Any, sample_weight: Any, X: Any, y: Any = None) -> tuple[Any, Any, np.ndarray | None]:

@@ -16,6 +16,7 @@ from oddatom.estimators._callbacks import with_callbacks
 from oddatom.estimators._fitting import LearnedDetector
 from oddatom.estimators._partial import DECAY, Memory, batch
 from oddatom.estimators._validation import check_parameters, check_rows, fitted_attributes, old_model_on_error
+from oddatom.estimators._weights import offer_weights
 from oddatom.learners.dl import DL
 from oddatom.learners.trimming import trim_batch
 from oddatom.passes.group import ShardGroup
@@ -194,6 +195,7 @@ class DLOCSVM(LearnedDetector):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @offer_weights
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn dictionary and plane from unlabelled rows.
