@@ -16,10 +16,10 @@ import oddatom
 from learned import make_detector
 from oddatom import DLOCSVM, OddAtomDetector
 from oddatom.decisions import CrossConformal
-from oddatom.estimators import _partial
-from oddatom.estimators._partial import Memory
 from oddatom.history import COLUMNS, History
 from oddatom.model_io.schema import fitted
+from oddatom.rows import remembered
+from oddatom.rows.remembered import Memory
 
 
 def rows(N=60, t=0.0, seed=0):
@@ -149,7 +149,7 @@ def test_trimmed_atoms_come_back():
 
 @each
 def test_memory_is_bounded(make, monkeypatch):
-    monkeypatch.setattr(_partial, "MEMORY_ROWS", 70)
+    monkeypatch.setattr(remembered, "MEMORY_ROWS", 70)
     model = make(**({"max_iter": 1} if make is dl else {"rows_per_member": 40}))
     for k in range(6):
         model.partial_fit(rows(30, seed=k), decay=1.0)
@@ -402,6 +402,6 @@ def test_fit_forgets_batches_even_where_its_warning_is_an_error():
 
 
 def test_wide_rows_are_remembered_up_to_so_many_numbers(monkeypatch):
-    monkeypatch.setattr(_partial, "MEMORY_NUMBERS", 90)
+    monkeypatch.setattr(remembered, "MEMORY_NUMBERS", 90)
     model = OddAtomDetector(random_state=0).partial_fit(np.random.default_rng(0).normal(size=(50, 3)))
     assert model.memory_.rows.shape == (30, 3)

@@ -15,7 +15,7 @@ from oddatom.ensemble.codes import row_codes
 from oddatom.report import gather_content, render_report
 from oddatom.report.atoms import odd_atoms
 from oddatom.report.contributions import by_source
-from oddatom.report.plane import map_points
+from oddatom.report.projection import map_points
 from report_contents import Outline
 
 NAMES = [f"f{k}" for k in range(12)]

@@ -1,14 +1,4 @@
-"""Batches over time: which rows of earlier batches a model still learns from.
-
-Every row draws a number u in [0, 1) by what it holds, its clock. Each batch that comes after it divides its clock by
-`decay`; a row is learned from as long as its clock is at most the limit, at first 1. So a row that is a batches old is
-still there with probability decay^a, whatever happened between. When more rows are left than a model remembers, those
-with the least clocks stay and the limit falls to the largest of these: rows old and new are thinned alike, and the
-chances of two rows keep their ratio. Each batch raises the limit by 1/decay again, up to 1.
-
-Rows are kept, and not sums over them, because codes, the SVM, quantiles and p-values need rows: a model after
-`partial_fit` is that of a `fit` on rows that are known, in every part. No draw depends on the order of rows.
-"""
+"""`partial_fit`: the rows that a detector learns from after a batch, and what it refuses."""
 
 from __future__ import annotations
 
@@ -17,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -25,71 +15,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
-from oddatom.ensemble.draws import draw_numbers
 from oddatom.estimators._routing import _is_dask
 from oddatom.estimators._validation import check_rows
 from oddatom.exceptions import OddAtomWarning
 from oddatom.rows import Source
+from oddatom.rows.remembered import Memory, most_rows
 
-MEMORY_ROWS = 20_000
-MEMORY_NUMBERS = 2**24  # 128 MB, of wide rows
 DECAY = 0.9
-
-
-class Memory(NamedTuple):
-    """Rows of the batches so far, each with its clock.
-
-    Attributes
-    ----------
-    rows : (k, m)
-        In the units of the input, in the order in which they came.
-    clocks : (k,)
-        u · decay^−a of a row that is a batches old.
-    limit : float
-        No clock is larger; at most 1.
-    n_batches : int
-        Batches so far.
-    seed : int
-        Of the draws.
-    """
-
-    rows: np.ndarray
-    clocks: np.ndarray
-    limit: float
-    n_batches: int
-    seed: int
-
-    @classmethod
-    def begun(cls, X: np.ndarray, seed: int, most: int) -> Memory:
-        """Return the memory of a first batch X (N×m), a copy of at most so many rows."""
-        memory = cls(X, _clocks(X, seed, 0), 1.0, 1, seed).bounded(most)
-        return memory._replace(rows=np.array(memory.rows, order="C"))
-
-    def joined(self, X: np.ndarray, decay: float) -> Memory:
-        """Return the memory after another batch X (N×m); it may hold any number of rows.
-
-        Parameters
-        ----------
-        X : (N, m)
-            Finite.
-        decay : float
-            Share of the earlier rows to keep, in [0, 1]; 0 leaves none.
-        """
-        new = _clocks(X, self.seed, self.n_batches)
-        with np.errstate(over="ignore"):
-            old = self.clocks / decay if decay > 0.0 else np.full(self.clocks.size, np.inf)
-        limit = min(1.0, self.limit / decay) if decay > 0.0 else 1.0
-        stay, enter = old <= limit, new <= limit
-        rows = np.ascontiguousarray(np.concatenate([self.rows[stay], X[enter]]))
-        return Memory(rows, np.concatenate([old[stay], new[enter]]), limit, self.n_batches + 1, self.seed)
-
-    def bounded(self, most: int) -> Memory:
-        """Return the memory with the rows of the least clocks, at most so many."""
-        if self.clocks.size <= most:
-            return self
-        least = np.sort(np.argsort(self.clocks, kind="stable")[:most])
-        clocks = self.clocks[least]
-        return self._replace(rows=self.rows[least], clocks=clocks, limit=float(clocks.max()))
 
 
 @contextmanager
@@ -115,22 +47,12 @@ def batch(detector: Any, X: Any, decay: Any) -> Iterator[np.ndarray]:
         yield X
         # Drawn only now, and from a copy: the fit is to draw what it draws without a memory.
         rng = check_random_state(copy.deepcopy(detector.random_state))
-        detector.memory_ = Memory.begun(X, int(rng.randint(2**31 - 1)), _most(X))
+        detector.memory_ = Memory.begun(X, int(rng.randint(2**31 - 1)), most_rows(X))
         return
     memory = memory.joined(X, decay)
     _check_enough(detector, X.shape[0], memory.clocks.size, decay)
     yield memory.rows
-    detector.memory_ = memory.bounded(_most(X))
-
-
-def _most(X: np.ndarray) -> int:
-    """Return how many rows as wide as X are remembered."""
-    return max(2, min(MEMORY_ROWS, MEMORY_NUMBERS // X.shape[1]))
-
-
-def _clocks(X: np.ndarray, seed: int, n_batches: int) -> np.ndarray:
-    """Return the numbers that the rows of a batch draw; a row that comes again in another draws another."""
-    return draw_numbers(np.ascontiguousarray(X), (seed + (n_batches + 1) * 2**32) % 2**64)  # seeds are below 2³¹
+    detector.memory_ = memory.bounded(most_rows(X))
 
 
 def _is_fitted(detector: Any) -> bool:

@@ -14,13 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from oddatom.arrays.threads import threads
 from oddatom.estimators._callbacks import with_callbacks
 from oddatom.estimators._fitting import LearnedDetector
-from oddatom.estimators._partial import DECAY, Memory, batch
+from oddatom.estimators._partial import DECAY, batch
 from oddatom.estimators._validation import check_parameters, check_rows, fitted_attributes, old_model_on_error
 from oddatom.estimators._weights import offer_weights
 from oddatom.learners.dl import DL
 from oddatom.learners.trimming import trim_batch
 from oddatom.passes.group import ShardGroup
 from oddatom.rows.array import ArraySource, LocalShard
+from oddatom.rows.remembered import Memory
 
 
 def _learns_on(detector: Any) -> bool:

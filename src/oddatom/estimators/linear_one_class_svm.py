@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -19,10 +18,7 @@ from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.estimators._weights import check_weights
 from oddatom.exceptions import DegenerateMarginWarning, SolverWarning
-from oddatom.rows.array import OneClassShard
-from oddatom.rows.array.row_space import as_block, fit_rows
-
-CHUNK_ROWS = 16_384  # scored at a time
+from oddatom.rows.array.linear_svm import fit_linear, linear_margins
 
 
 class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
@@ -95,18 +91,8 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
         with old_model_on_error(self), threads(self.n_jobs):
             X = check_rows(self, X, reset=True, accept_sparse=True)
             X, _, weights = check_weights(self, sample_weight, X)
-            top = float(abs(X).max())
-            unit = float(np.ldexp(1.0, np.frexp(top)[1] - 1))  # a power of two: dividing by it is exact
-            fit, dual_coef = fit_rows(X / unit, float(self.nu), weights)
-            with np.errstate(over="ignore"):
-                offset = float((fit.rho - fit.tolerance) * np.float64(unit) * unit)
-            if not np.isfinite(offset):
-                raise ValueError(f"X is too large: its margin overflows (largest entry {top:.3g}). Divide it first.")
-            if unit * unit < np.finfo(np.float64).tiny:
-                raise ValueError(f"X is too small: its margin vanishes (largest entry {top:.3g}). Multiply it first.")
-            self.coef_ = fit.w[None, :] * unit
-            self.offset_ = offset
-            self.dual_coef_ = dual_coef
+            fit, self.offset_, self.dual_coef_ = fit_linear(X, float(self.nu), weights)
+            self.coef_ = fit.w[None, :]
             self.gap_ = fit.gap
             self.kkt_residual_ = fit.residual
             self.n_iter_ = fit.n_steps
@@ -132,11 +118,7 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
         check_is_fitted(self)
         X = check_rows(self, X, reset=False, accept_sparse=True)
         with threads(self.n_jobs):
-            margins = _margins(X, self.coef_[0])
-            beyond = np.flatnonzero(~np.isfinite(margins))
-            if beyond.size:
-                margins[beyond] = _large_margins(X[beyond], self.coef_[0])
-        return margins
+            return linear_margins(X, self.coef_[0])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return `score_samples(X) - offset_`: negative for anomalies."""
@@ -151,31 +133,3 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _margins(X: Any, w: np.ndarray) -> np.ndarray:
-    """Return w·x for every row, chunk by chunk."""
-    margins = np.empty(X.shape[0])
-    for start in range(0, X.shape[0], CHUNK_ROWS):
-        rows = OneClassShard(as_block(X[start : start + CHUNK_ROWS]))
-        rows.svm_margins(w)
-        margins[start : start + CHUNK_ROWS] = rows.margins
-    return margins
-
-
-def _large_margins(X: Any, w: np.ndarray) -> np.ndarray:
-    """Return w·x of rows whose terms or sum overflow: in units of powers of two, and then no more than the largest."""
-    if scipy.sparse.issparse(X):  # rows without entries have no margin to overflow
-        places, indices = np.unique(X.indices, return_inverse=True)
-        w = w[places]
-        exponents = np.frexp(np.maximum.reduceat(np.abs(X.data), X.indptr[:-1]))[1]
-        data = np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr)))
-        Z = scipy.sparse.csr_array((data, indices, X.indptr), shape=(X.shape[0], places.size))
-    else:
-        exponents = np.frexp(np.abs(X).max(axis=1))[1]
-        Z = np.ldexp(X, -exponents[:, None])
-    plane = np.frexp(np.abs(w).max())[1]
-    with np.errstate(over="ignore"):
-        margins = np.ldexp(_margins(Z, np.ldexp(w, -plane)), exponents + plane)
-    most = np.finfo(np.float64).max
-    return np.clip(margins, -most, most)

@@ -15,18 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 from oddatom._documented import DocumentedMixin
 from oddatom.arrays.threads import threads
 from oddatom.decisions import CrossConformal, Threshold, ThresholdMixin, quantile_offset
-from oddatom.ensemble.draws import draw_rows
 from oddatom.ensemble.members import Sizes
 from oddatom.ensemble.model import SCORES, learn_ensemble
 from oddatom.ensemble.parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
-from oddatom.estimators._partial import DECAY, Memory, batch
+from oddatom.estimators._partial import DECAY, batch
 from oddatom.estimators._routing import opened, score_elsewhere
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.explain import as_frame_like
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
+from oddatom.rows.draws import draw_rows
+from oddatom.rows.remembered import Memory
 
 SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
 LEAST_DEVIATION = 0.5  # of scores that repeat; but for the margin they are made of z-scores, and tables have .5 to .8

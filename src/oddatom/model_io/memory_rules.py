@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from oddatom.estimators._partial import Memory
 from oddatom.model_io.rules import Sizes, demand, integer, number, numbers, record
+from oddatom.rows.remembered import Memory
 
 _MEMORY = record(
     lambda: Memory,

@@ -9,12 +9,25 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from oddatom.decisions import CrossConformal, Threshold
+from oddatom.ensemble.histogram import Histogram
+from oddatom.ensemble.joining import Calibration
+from oddatom.ensemble.model import Ensemble
+from oddatom.ensemble.parts import Packed
+from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
+from oddatom.history import History
+from oddatom.kernels.coordinates import KernelMap
+from oddatom.kernels.functions import Kernel
 from oddatom.model_io.dictionary_rules import dictionary_schema
 from oddatom.model_io.ensemble_rules import ensemble_schema
 from oddatom.model_io.one_class_rules import one_class_schema
-from oddatom.model_io.rules import Mismatch
+from oddatom.model_io.rules import Mismatch, each, numbers
 from oddatom.model_io.schema import Schema
 from oddatom.model_io.table_rules import table_schema
+from oddatom.rows.remembered import Memory
+from oddatom.scaling.asinh import AsinhScaling
+from oddatom.scaling.linear import Scaling
+from oddatom.scores import CodeStatistics
 
 
 class Model(NamedTuple):
@@ -34,13 +47,17 @@ class Record(NamedTuple):
 
 
 def lazy(module: str, name: str) -> Callable[[], type]:
-    """Return a function that imports one of our classes when it is needed."""
+    """Return a function that imports one of our classes when it is needed: one that needs an optional package."""
     return lambda: getattr(import_module(module), name)
 
 
-def named_tuple(module: str, name: str) -> Record:
+def known(cls: type) -> Callable[[], type]:
+    """Return a function that returns the class."""
+    return lambda: cls
+
+
+def named_tuple(get: Callable[[], type]) -> Record:
     """Return the entry of a NamedTuple."""
-    get = lazy(module, name)
 
     def fields() -> tuple[str, ...]:
         return get()._fields  # type: ignore[attr-defined]
@@ -49,16 +66,11 @@ def named_tuple(module: str, name: str) -> Record:
 
 
 def _make_conformal(found: dict[str, Any], path: str) -> Any:
-    from oddatom.decisions import CrossConformal
-    from oddatom.model_io.rules import each, numbers
-
     each(numbers("*", finite=False), tuple)(found["held_out"], f"{path}.held_out", {})
     return CrossConformal(found["held_out"])
 
 
 def _make_history(found: dict[str, Any], path: str) -> Any:
-    from oddatom.history import History
-
     if type(found["columns"]) is not dict or type(found["lagrangian"]) is not list:
         raise Mismatch(path, "must have columns and a list of values")
     history = History()
@@ -69,40 +81,34 @@ def _make_history(found: dict[str, Any], path: str) -> Any:
 
 
 MODELS: dict[str, Model] = {
-    "DLOCSVM": Model(lazy("oddatom.estimators", "DLOCSVM"), dictionary_schema),
-    "DPLOCSVM": Model(lazy("oddatom.estimators", "DPLOCSVM"), dictionary_schema),
-    "KDLOCSVM": Model(lazy("oddatom.estimators", "KDLOCSVM"), dictionary_schema),
-    "KDPLOCSVM": Model(lazy("oddatom.estimators", "KDPLOCSVM"), dictionary_schema),
-    "LinearOneClassSVM": Model(lazy("oddatom.estimators", "LinearOneClassSVM"), one_class_schema),
-    "OddAtomDetector": Model(lazy("oddatom.estimators", "OddAtomDetector"), ensemble_schema),
+    "DLOCSVM": Model(known(DLOCSVM), dictionary_schema),
+    "DPLOCSVM": Model(known(DPLOCSVM), dictionary_schema),
+    "KDLOCSVM": Model(known(KDLOCSVM), dictionary_schema),
+    "KDPLOCSVM": Model(known(KDPLOCSVM), dictionary_schema),
+    "LinearOneClassSVM": Model(known(LinearOneClassSVM), one_class_schema),
+    "OddAtomDetector": Model(known(OddAtomDetector), ensemble_schema),
     "TableEncoder": Model(lazy("oddatom.table", "TableEncoder"), table_schema),
 }
 
+_NAMED_TUPLES = (
+    AsinhScaling, Calibration, CodeStatistics, Ensemble, Histogram, Kernel, KernelMap, Memory, Packed, Scaling,
+    Threshold,
+)  # fmt: skip
 RECORDS: dict[str, Record] = {
-    "AsinhScaling": named_tuple("oddatom.scaling.asinh", "AsinhScaling"),
-    "Calibration": named_tuple("oddatom.ensemble.joining", "Calibration"),
-    "CodeStatistics": named_tuple("oddatom.scores", "CodeStatistics"),
-    "ColumnDecision": named_tuple("oddatom.table.decision", "ColumnDecision"),
+    **{cls.__name__: named_tuple(known(cls)) for cls in _NAMED_TUPLES},
+    "ColumnDecision": named_tuple(lazy("oddatom.table.decision", "ColumnDecision")),
     "CrossConformal": Record(
-        lazy("oddatom.decisions", "CrossConformal"),
+        known(CrossConformal),
         lambda: ("held_out",),
         lambda value: {"held_out": value.held_out},
         _make_conformal,
     ),
-    "Ensemble": named_tuple("oddatom.ensemble.model", "Ensemble"),
-    "Histogram": named_tuple("oddatom.ensemble.histogram", "Histogram"),
     "History": Record(
-        lazy("oddatom.history", "History"),
+        known(History),
         lambda: ("columns", "lagrangian"),
         lambda value: {"columns": dict(value), "lagrangian": value.lagrangian},
         _make_history,
     ),
-    "Kernel": named_tuple("oddatom.kernels.functions", "Kernel"),
-    "KernelMap": named_tuple("oddatom.kernels.coordinates", "KernelMap"),
-    "Memory": named_tuple("oddatom.estimators._partial", "Memory"),
-    "Packed": named_tuple("oddatom.ensemble.parts", "Packed"),
-    "Scaling": named_tuple("oddatom.scaling.linear", "Scaling"),
-    "Threshold": named_tuple("oddatom.decisions", "Threshold"),
 }
 
 

@@ -19,7 +19,7 @@ from oddatom.estimators import OddAtomDetector
 from oddatom.report.atoms import odd_atoms
 from oddatom.report.contributions import by_source, oddity_shares
 from oddatom.report.detector import fit_curves, parameter_words, threshold_words
-from oddatom.report.plane import map_points
+from oddatom.report.projection import map_points
 from oddatom.report.records import ColumnDecision, DataFacts, HowTo, ReportContent, RowMap, TopRow
 
 SAMPLE_ROWS, SAMPLE_NUMBERS = 20_000, 20_000_000  # that atoms are counted on, and numbers in those rows or their codes

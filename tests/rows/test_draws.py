@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import chisquare, hypergeom
 
-from oddatom.ensemble.draws import draw_order
+from oddatom.rows.draws import draw_order
 
 
 def rows(N=300, m=3, seed=0):

@@ -1,0 +1,68 @@
+"""The linear one-class SVM of rows of any size, from 1e-150 to 1e150 and beyond: fitted and applied in other units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from oddatom.boundary.plane import OneClassFit
+from oddatom.rows.array.plane_shard import OneClassShard
+from oddatom.rows.array.row_space import as_block, fit_rows
+
+CHUNK_ROWS = 16_384  # scored at a time
+
+
+def fit_linear(X: Any, nu: float, weights: np.ndarray | None = None) -> tuple[OneClassFit, float, np.ndarray]:
+    """Solve the SVM of dense or CSR rows X; return it with w in the units of X, the offset, and lam.
+
+    Rows on the margin lie above the offset.
+    """
+    top = float(abs(X).max())
+    unit = float(np.ldexp(1.0, np.frexp(top)[1] - 1))  # a power of two: dividing by it is exact
+    fit, dual_coef = fit_rows(X / unit, nu, weights)
+    with np.errstate(over="ignore"):
+        offset = float((fit.rho - fit.tolerance) * np.float64(unit) * unit)
+    if not np.isfinite(offset):
+        raise ValueError(f"X is too large: its margin overflows (largest entry {top:.3g}). Divide it first.")
+    if unit * unit < np.finfo(np.float64).tiny:
+        raise ValueError(f"X is too small: its margin vanishes (largest entry {top:.3g}). Multiply it first.")
+    return fit._replace(w=fit.w * unit), offset, dual_coef
+
+
+def linear_margins(X: Any, w: np.ndarray) -> np.ndarray:
+    """Return w·x for every row of dense or CSR rows X; one beyond every float is the largest there is."""
+    margins = _margins(X, w)
+    beyond = np.flatnonzero(~np.isfinite(margins))
+    if beyond.size:
+        margins[beyond] = _large_margins(X[beyond], w)
+    return margins
+
+
+def _margins(X: Any, w: np.ndarray) -> np.ndarray:
+    """Return w·x for every row, chunk by chunk."""
+    margins = np.empty(X.shape[0])
+    for start in range(0, X.shape[0], CHUNK_ROWS):
+        rows = OneClassShard(as_block(X[start : start + CHUNK_ROWS]))
+        rows.svm_margins(w)
+        margins[start : start + CHUNK_ROWS] = rows.margins
+    return margins
+
+
+def _large_margins(X: Any, w: np.ndarray) -> np.ndarray:
+    """Return w·x of rows whose terms or sum overflow: in units of powers of two, and then no more than the largest."""
+    if scipy.sparse.issparse(X):  # rows without entries have no margin to overflow
+        places, indices = np.unique(X.indices, return_inverse=True)
+        w = w[places]
+        exponents = np.frexp(np.maximum.reduceat(np.abs(X.data), X.indptr[:-1]))[1]
+        data = np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr)))
+        Z = scipy.sparse.csr_array((data, indices, X.indptr), shape=(X.shape[0], places.size))
+    else:
+        exponents = np.frexp(np.abs(X).max(axis=1))[1]
+        Z = np.ldexp(X, -exponents[:, None])
+    plane = np.frexp(np.abs(w).max())[1]
+    with np.errstate(over="ignore"):
+        margins = np.ldexp(_margins(Z, np.ldexp(w, -plane)), exponents + plane)
+    most = np.finfo(np.float64).max
+    return np.clip(margins, -most, most)
