@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,21 +19,8 @@ FAR = 12.0  # scores further out than so many widths of the middle four fifths c
 MANY = 4  # curves from which they are drawn thin, with their median
 MAP_WIDTH, MAP_HEIGHT, MARGIN = 720, 440, 18
 LEFT, RIGHT, BOTTOM, TOP = 76, 20, 46, 26  # room around a figure's axes; a layout engine costs a third of a second
-_DRAWN = {
-    "axes",
-    "figure",
-    "font",
-    "legend",
-    "lines",
-    "mathtext",
-    "patch",
-    "path",
-    "savefig",
-    "svg",
-    "text",
-    "xtick",
-    "ytick",
-}
+# Text as text, ids the same in every run.
+_LOOK: Any = {"svg.fonttype": "none", "svg.hashsalt": "oddatom", "font.size": 12}
 # Stand-ins, replaced by the page's own colours, which differ by light and dark.
 INK, MUTED, ACCENT, RULE, DOT = "#010203", "#040506", "#070809", "#0a0b0c", "#0d0e0f"
 _COLOURS = {
@@ -167,16 +154,13 @@ def _edges(low: float, high: float, offset: float | None) -> np.ndarray:
     return offset + width * np.arange(-below, above + 1)
 
 
-@contextmanager
-def _style() -> Iterator[None]:
-    """Matplotlib as it comes, whatever the user's settings; text as text, ids the same in every run."""
+def _style() -> AbstractContextManager[None]:
+    """Matplotlib as it comes, whatever the user's settings."""
     try:
-        from matplotlib import rc_context, rcParamsDefault
+        from matplotlib import style
     except ImportError:
         raise ImportError("A report needs matplotlib: pip install 'oddatom[report]'.") from None
-    plain = {name: value for name, value in rcParamsDefault.items() if name.partition(".")[0] in _DRAWN}
-    with rc_context({**plain, "svg.fonttype": "none", "svg.hashsalt": "oddatom", "font.size": 12}):
-        yield
+    return style.context(["default", _LOOK])
 
 
 def _axes(width: int, height: int) -> tuple[Any, Any]:
