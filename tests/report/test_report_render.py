@@ -1,18 +1,21 @@
 import base64
 import dataclasses
 import hashlib
+import html
 import itertools
 import re
 
+import matplotlib
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddatom.report import ColumnDecision, HowTo, TopRow, render_report, write_report
-from oddatom.report.escape import visible
+from oddatom.report.environment import environment
 from oddatom.report.limits import LEVELS, Limits
-from oddatom.report.top_rows import top_rows
+from oddatom.report.text import visible
+from oddatom.report.top_rows import BARS, top_rows
 from report_contents import HOSTILE, Outline, hostile_content, plain_content
 
 TWO_MB = 2_000_000
@@ -34,6 +37,12 @@ def test_same_content_same_report(plain):
     assert render_report(plain_content(seed=1)) != plain
 
 
+def test_own_settings_of_matplotlib_do_not_matter(plain):
+    with matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path", "axes.facecolor": "red", "axes.grid": True}):
+        assert render_report(plain_content()) == plain
+        assert matplotlib.rcParams["font.size"] == 30
+
+
 @pytest.mark.parametrize("name", ["plain", "hostile"])
 def test_every_element_is_closed_and_every_id_is_one(name, request):
     outline = Outline(request.getfixturevalue(name))
@@ -44,6 +53,8 @@ def test_every_element_is_closed_and_every_id_is_one(name, request):
     for attribute in ("aria-labelledby", "aria-describedby", "for"):
         for _, found, value in outline.attributes:
             assert found != attribute or value in ids
+    targets = re.findall(r"(?:url\(|href=\")#([^)\"]+)", request.getfixturevalue(name))
+    assert set(targets) <= set(ids)
     assert outline.tags.count("h1") == 1
 
 
@@ -62,6 +73,7 @@ def test_hostile_text_is_there_to_read(hostile):
     for text in HOSTILE:
         shown = visible(text)
         assert sum(cell == shown for cell in cells) >= len(HOSTILE), shown
+    assert f">{html.escape(HOSTILE[0])} by " in hostile  # the label of the curves, escaped once
 
 
 def test_nothing_is_loaded(plain, hostile):
@@ -89,9 +101,15 @@ def test_policy_allows_this_script_alone(plain):
     assert len(script.encode()) < 6000
 
 
+def top_table(content):
+    limits = Limits()
+    template = environment("oddatom.report").get_template("top-table.html")
+    return template.render(content=content, limits=limits, top=top_rows(content, limits), bars=BARS)
+
+
 def test_what_the_top_table_says(plain):
     content = plain_content()
-    outline = Outline(top_rows(content, Limits()))
+    outline = Outline(top_table(content))
     width = 6 + len(content.columns)
     assert outline.cells[:6] == ["Rank", "Row", "Score", "p-value", "What makes it odd", "Flagged"]
     for k, row in enumerate(content.top):
@@ -106,7 +124,7 @@ def test_what_the_top_table_says(plain):
 
 
 def test_contributions_beyond_five_are_folded():
-    text = top_rows(plain_content(n_top=1, n_columns=9), Limits())
+    text = top_table(plain_content(n_top=1, n_columns=9))
     first, rest = text.split("<details>")
     assert first.count('class="bar"') == 5
     assert rest.split("</details>")[0].count('class="bar"') == 4
@@ -200,7 +218,7 @@ def test_any_cell_stays_a_cell(texts):
         top=[TopRow(1, 1, -1.0, 0.1, True, texts)],
         columns=[f"c{k} {text}" for k, text in enumerate(texts)],
     )
-    outline = Outline(top_rows(content, Limits()))
+    outline = Outline(top_table(content))
     assert not outline.crossed
     assert outline.cells[-3:] == [visible(text) for text in texts]
 
@@ -234,6 +252,6 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_a_failed_render_touches_nothing(tmp_path):
-    with pytest.raises(AttributeError, match="title"):
+    with pytest.raises(AttributeError, match="scores"):
         write_report(tmp_path / "report.html", None)
     assert not list(tmp_path.iterdir())

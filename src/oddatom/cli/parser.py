@@ -125,7 +125,7 @@ def make_parser() -> argparse.ArgumentParser:
     paper.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
 
     completion = _command(commands, "completion SHELL", "print what makes a shell complete words")
-    completion.add_argument("shell", metavar="SHELL", choices=SHELLS, help="bash, zsh or fish")
+    completion.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
     return parser
 
 

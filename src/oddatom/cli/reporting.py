@@ -18,8 +18,9 @@ from oddatom.report import gather_content, write_report
 
 def need_figures() -> None:
     """Raise, before any work, where a report could not be drawn."""
-    if find_spec("matplotlib") is None:
-        raise ImportError("a report needs matplotlib: pip install 'oddatom[report]', or pass --no-report to detect.")
+    for name in ("matplotlib", "jinja2"):
+        if find_spec(name) is None:
+            raise ImportError(f"a report needs {name}: pip install 'oddatom[report]', or pass --no-report to detect.")
 
 
 def write_table_report(

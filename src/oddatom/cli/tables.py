@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import stat
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -155,10 +154,4 @@ def told(console: Console) -> Iterator[list[str]]:
 
 def is_stream(path: str) -> bool:
     """Return whether a path is "-", a device, a pipe or the like: read once, written in place."""
-    if path == "-":
-        return True
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    return path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))

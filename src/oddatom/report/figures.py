@@ -1,17 +1,17 @@
-"""Drawings as inline SVG that takes its colours from the page: histogram and curves by matplotlib, the map by hand."""
+"""Drawings for inline SVG that takes its colours from the page: histogram and curves by matplotlib, the map by hand."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from oddatom.report.escape import cut, safe, visible
 from oddatom.report.records import Curve, RowMap
+from oddatom.report.text import cut
 
 BINS = 60
 MOST_STEPS = 500  # of a curve
@@ -19,21 +19,8 @@ FAR = 12.0  # scores further out than so many widths of the middle four fifths c
 MANY = 4  # curves from which they are drawn thin, with their median
 MAP_WIDTH, MAP_HEIGHT, MARGIN = 720, 440, 18
 LEFT, RIGHT, BOTTOM, TOP = 76, 20, 46, 26  # room around a figure's axes; a layout engine costs a third of a second
-_DRAWN = {
-    "axes",
-    "figure",
-    "font",
-    "legend",
-    "lines",
-    "mathtext",
-    "patch",
-    "path",
-    "savefig",
-    "svg",
-    "text",
-    "xtick",
-    "ytick",
-}
+# Text as text, ids the same in every run.
+_LOOK: Any = {"svg.fonttype": "none", "svg.hashsalt": "oddatom", "font.size": 12}
 # Stand-ins, replaced by the page's own colours, which differ by light and dark.
 INK, MUTED, ACCENT, RULE, DOT = "#010203", "#040506", "#070809", "#0a0b0c", "#0d0e0f"
 _COLOURS = {
@@ -45,15 +32,31 @@ _COLOURS = {
 }
 
 
-def histogram(scores: np.ndarray, offset: float | None, label: str) -> str:
+class InlineSvg(NamedTuple):
+    """The inside of an svg element.
+
+    Attributes
+    ----------
+    name : str
+        What its ids begin with.
+    view : str
+        Its viewBox.
+    body : str
+        Its elements, made here or by matplotlib, which escapes text.
+    """
+
+    name: str
+    view: str
+    body: str
+
+
+def histogram(scores: np.ndarray, offset: float | None) -> InlineSvg:
     """Draw how many rows have which score, on a logarithmic scale, those below the offset in the accent colour.
 
     Parameters
     ----------
     scores : (N,)
     offset : float or None
-    label : str
-        Says the figure in words.
     """
     finite = scores[np.isfinite(scores)]
     low, high = _limits(finite, offset)
@@ -82,10 +85,10 @@ def histogram(scores: np.ndarray, offset: float | None, label: str) -> str:
         _label(axes, "score (odd rows to the left)", "rows, logarithmic scale")
         axes.minorticks_off()
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        return _svg(figure, "histogram", label)
+        return _inline_figure(figure, "histogram")
 
 
-def curves(lines: Sequence[Curve], labels: tuple[str, str], label: str) -> str:
+def curves(lines: Sequence[Curve], labels: tuple[str, str]) -> InlineSvg:
     """Draw curves: a few with a legend, many thin with their median in the accent colour."""
     lines = [Curve(line.name, line.values[:MOST_STEPS]) for line in lines]
     with _style():
@@ -107,29 +110,24 @@ def curves(lines: Sequence[Curve], labels: tuple[str, str], label: str) -> str:
             axes.set_ylim(0.0, None)
         axes.xaxis.get_major_locator().set_params(integer=True)
         _label(axes, labels[0], labels[1])
-        return _svg(figure, "curves", label)
+        return _inline_figure(figure, "curves")
 
 
-def row_map(rows: RowMap, label: str) -> tuple[str, list[list[int]]]:
-    """Draw the rows as dots, the top rows as circles; return the drawing and where on it each row is."""
+def row_map(rows: RowMap) -> tuple[list[tuple[int, int]], dict[str, str]]:
+    """Return where on the map each row is, and the paths that draw those that are no top rows, by their kind."""
     low, high = rows.points.min(axis=0), rows.points.max(axis=0)
     part = (rows.points - low) / np.where(high > low, high - low, np.inf)
     x = MARGIN + part[:, 0] * (MAP_WIDTH - 2 * MARGIN)
     y = MAP_HEIGHT - MARGIN - part[:, 1] * (MAP_HEIGHT - 2 * MARGIN)
-    places = [[round(float(a)), round(float(b))] for a, b in zip(x, y, strict=True)]
+    places = [(round(float(a)), round(float(b))) for a, b in zip(x, y, strict=True)]
     groups = {"usual": ~rows.flagged & (rows.ranks == 0), "flagged": rows.flagged & (rows.ranks == 0)}
-    parts = [
-        f'<svg role="img" viewBox="0 0 {MAP_WIDTH} {MAP_HEIGHT}" aria-labelledby="map-title">',
-        f'<title id="map-title">{safe(label, 1000)}</title>',
-    ]
-    for name, members in groups.items():
-        # A line of no length with round ends is a dot: a tenth of what a circle takes.
-        dots = "".join(f"M{places[k][0]} {places[k][1]}h0" for k in np.flatnonzero(members))
-        parts.append(f'<path class="{name}" d="{dots}"/>' if dots else "")
-    for k in np.flatnonzero(rows.ranks)[::-1]:
-        parts.append(f'<circle class="top" cx="{places[k][0]}" cy="{places[k][1]}" r="5"/>')
-    parts.append('<circle class="here" r="9" cx="-99" cy="-99"/></svg>')
-    return "".join(parts), places
+    # A line of no length with round ends is a dot: a tenth of what a circle takes.
+    dots = {
+        name: "".join(f"M{places[k][0]} {places[k][1]}h0" for k in np.flatnonzero(members))
+        for name, members in groups.items()
+        if members.any()
+    }
+    return places, dots
 
 
 def _limits(finite: np.ndarray, offset: float | None) -> tuple[float, float]:
@@ -156,16 +154,13 @@ def _edges(low: float, high: float, offset: float | None) -> np.ndarray:
     return offset + width * np.arange(-below, above + 1)
 
 
-@contextmanager
-def _style() -> Iterator[None]:
-    """Matplotlib as it comes, whatever the user's settings; text as text, ids the same in every run."""
+def _style() -> AbstractContextManager[None]:
+    """Matplotlib as it comes, whatever the user's settings."""
     try:
-        from matplotlib import rc_context, rcParamsDefault
+        from matplotlib import style
     except ImportError:
         raise ImportError("A report needs matplotlib: pip install 'oddatom[report]'.") from None
-    plain = {name: value for name, value in rcParamsDefault.items() if name.partition(".")[0] in _DRAWN}
-    with rc_context({**plain, "svg.fonttype": "none", "svg.hashsalt": "oddatom", "font.size": 12}):
-        yield
+    return style.context(["default", _LOOK])
 
 
 def _axes(width: int, height: int) -> tuple[Any, Any]:
@@ -192,20 +187,24 @@ def _label(axes: Any, x: str, y: str) -> None:
 
 def _plain(text: str) -> str:
     """Return text that matplotlib does not take for mathematics."""
-    return cut(visible(text), 60).replace("$", r"\$")
+    return cut(text, 60).replace("$", r"\$")
 
 
-def _svg(figure: Any, name: str, label: str) -> str:
-    """Return the figure as an svg element: named, its colours the page's, its ids its own."""
+def _inline_figure(figure: Any, name: str) -> InlineSvg:
+    """Return what matplotlib draws, in the page's colours."""
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    text = stream.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", text, flags=re.DOTALL)
-    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", stream.getvalue(), flags=re.DOTALL)
     for stand_in, colour in _COLOURS.items():
         text = text.replace(stand_in, colour)
-    text = re.sub(r">\s+<", "><", text)
-    view = re.search(r'viewBox="[^"]+"', text)
-    head = f'<svg role="img" {view.group() if view else ""} aria-labelledby="{name}-title">'
-    return head + f'<title id="{name}-title">{safe(label, 1000)}</title>' + text[text.index(">") + 1 :].strip()
+    return inline(text, name)
+
+
+def inline(svg: str, name: str) -> InlineSvg:
+    """Return an SVG file's text for a page that has others: no ids but those it uses, and those begin with its name."""
+    text = re.sub(r">\s+<", "><", svg[svg.index("<svg") :])
+    used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', text))
+    text = re.sub(r' id="([^"]*)"', lambda found: found.group() if found.group(1) in used else "", text)
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    head, body = text.split(">", 1)
+    return InlineSvg(name, re.findall(r'viewBox="([^"]+)"', head)[0], body.strip().removesuffix("</svg>"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
-import matplotlib
+import matplotlib.style
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -26,11 +26,7 @@ VIEW_COLOURS = {"published": "#0072B2", "converged": "#D55E00"}
 VIEW_NAMES = {"published": "as published", "converged": "converged"}
 MUTED, RULE = "#5c6570", "#d5d5d5"
 WIDTH = 10.0  # inches
-_DRAWN = {
-    *("axes", "figure", "font", "grid", "image", "legend", "lines", "mathtext"),
-    *("patch", "path", "savefig", "svg", "text", "xtick", "ytick"),
-}
-_LOOK: dict[str, Any] = {
+_LOOK: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "oddatom",
     "font.size": 10,
@@ -47,13 +43,9 @@ _LOOK: dict[str, Any] = {
 }
 
 
-@contextmanager
-def style() -> Iterator[None]:
+def style() -> AbstractContextManager[None]:
     """Matplotlib as it comes, whatever the user's settings, with the look of these figures."""
-    defaults: Any = matplotlib.rcParamsDefault
-    look: Any = {name: value for name, value in defaults.items() if name.partition(".")[0] in _DRAWN} | _LOOK
-    with matplotlib.rc_context(look):
-        yield
+    return matplotlib.style.context(["default", _LOOK])
 
 
 def to_svg(figure: Figure) -> str:

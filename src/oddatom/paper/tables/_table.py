@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from oddatom.report.escape import safe, visible
+from oddatom.report.environment import environment
+from oddatom.report.text import visible
 
 NONE = "–"  # in a cell that has no value
-_LONGEST = 2000  # characters of a cell or a note
+LONGEST = 4000  # characters of any text of a page
 
 
 @dataclass
@@ -56,28 +57,7 @@ class Table:
 
     def to_html(self) -> str:
         """Return it as an HTML element, notes under it."""
-        head = "".join(
-            f'<th scope="col"{_side(side)}>{safe(text, _LONGEST)}</th>'
-            for side, text in zip(self.align, self.columns, strict=True)
-        )
-        body = "".join(self._html_row(row, self.rows[k - 1] if k else None) for k, row in enumerate(self.rows))
-        notes = "".join(f"<li>{safe(note, _LONGEST)}</li>" for note in self.notes)
-        return (
-            f'<div class="wide" role="region" tabindex="0" aria-label="{safe(self.title, _LONGEST)}"><table>'
-            f"<caption>{safe(self.title, _LONGEST)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table></div>" + (f'<ul class="notes">{notes}</ul>' if notes else "")
-        )
-
-    def _html_row(self, row: list[str], above: list[str] | None) -> str:
-        """Return a row; a first cell that says what the one above says is pale, and a new one starts a group."""
-        again = above is not None and self.n_heads > 1 and row[0] == above[0]
-        cells = []
-        for k, (side, text) in enumerate(zip(self.align, row, strict=True)):
-            scope = ' scope="row"' if k < self.n_heads else ""
-            name = "th" if scope else "td"
-            cells.append(f"<{name}{scope}{_side(side, again and k == 0)}>{safe(text, _LONGEST)}</{name}>")
-        start = ' class="start"' if self.n_heads > 1 and not again else ""
-        return f"<tr{start}>{''.join(cells)}</tr>"
+        return environment("oddatom.paper").get_template("table.html").render(table=self, longest=LONGEST)
 
 
 def markdown(text: str) -> str:
@@ -88,8 +68,3 @@ def markdown(text: str) -> str:
 
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _side(side: str, again: bool = False) -> str:
-    names = ["r"] * (side == "r") + ["again"] * again
-    return f' class="{" ".join(names)}"' if names else ""

@@ -1,11 +1,8 @@
-"""Text from data made harmless: nothing in it runs, ends a tag, hides, or turns the text around it."""
+"""Text from data made visible: nothing in it hides or turns the text around it. The templates escape it."""
 
 from __future__ import annotations
 
-import html
-import json
 import unicodedata
-from typing import Any
 
 _JOINERS = "\u200c\u200d"  # invisible, but scripts and emoji need them
 _HIDDEN = {"Cf", "Zl", "Zp"}
@@ -33,18 +30,7 @@ def _shown(character: str) -> str:
     return character
 
 
-def cut(text: str, length: int) -> str:
-    """Return at most `length` characters, the last of them … where some are left out."""
+def cut(value: object, length: int) -> str:
+    """Return visible text of at most `length` characters, the last of them … where some are left out."""
+    text = visible(str(value)[: length + 1])
     return text if len(text) <= length else text[: max(length - 1, 0)] + "…"
-
-
-def safe(value: object, length: int = 300) -> str:
-    """Return what may stand in HTML, between tags or in a quoted attribute: visible, cut, escaped."""
-    text = str(value)
-    return html.escape(cut(visible(cut(text, length + 1)), length), quote=True)
-
-
-def script_json(value: Any) -> str:
-    r"""Return JSON that may stand in a script element: <, >, &, U+2028 and U+2029 are written as \u escapes."""
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

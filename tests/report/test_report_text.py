@@ -5,10 +5,16 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
 
-from oddatom.report.escape import cut, safe, script_json, visible
+from oddatom.report.environment import environment
+from oddatom.report.text import cut, visible
 
 ANYTHING = st.text(st.characters())  # surrogates and control characters too
+
+
+def render(source, **values):
+    return environment("oddatom.report").from_string(source).render(**values)
 
 
 @pytest.mark.parametrize(
@@ -53,21 +59,19 @@ class Collector(HTMLParser):
 @given(ANYTHING)
 def test_text_stays_text_between_tags_and_in_attributes(text):
     parser = Collector()
-    parser.feed(f'<p title="{safe(text, 10**6)}">{safe(text, 10**6)}</p>')
+    source = "<p title=\"{{ text | cut(n) }}\" lang='{{ text | cut(n) }}'>{{ text | cut(n) }}</p>"
+    parser.feed(render(source, text=text, n=10**6))
     parser.close()
     assert parser.tags == ["p"]
-    assert parser.attributes == [[("title", visible(text))]]
+    assert parser.attributes == [[("title", visible(text)), ("lang", visible(text))]]
     assert parser.text == visible(text)
-    assert "'" not in safe(text)
 
 
 @given(ANYTHING, st.integers(1, 50))
 def test_long_text_is_cut_after_it_is_spelled_out(text, length):
-    parser = Collector()
-    parser.feed(f"<p>{safe(text, length)}</p>")
-    parser.close()
-    assert len(parser.text) <= length
-    assert parser.text == (visible(text) if len(visible(text)) <= length else parser.text[:-1] + "…")
+    shown = cut(text, length)
+    assert len(shown) <= length
+    assert shown == (visible(text) if len(visible(text)) <= length else visible(text)[: length - 1] + "…")
 
 
 def test_cut_says_so():
@@ -75,14 +79,24 @@ def test_cut_says_so():
     assert cut("abcdef", 4) == "abc…"
 
 
-@example(["</script><!-- & \u2028 \u2029"])
+@example(["</script><!-- & ' \u2028 \u2029"])
 @given(st.lists(st.one_of(st.integers(), st.text(st.characters(exclude_categories=["Cs"])))))
 def test_json_survives_a_script_element(values):
-    text = script_json(values)
+    text = render("{{ values | tojson }}", values=values)
     assert json.loads(text) == values
-    assert not set("<>&\u2028\u2029") & set(text)
+    assert not set("<>&'\u2028\u2029") & set(text)
 
 
 def test_json_has_no_numbers_that_json_has_not():
     with pytest.raises(ValueError, match="not JSON compliant"):
-        script_json([float("nan")])
+        render("{{ values | tojson }}", values=[float("nan")])
+
+
+def test_a_name_that_a_template_misspells_is_an_error():
+    with pytest.raises(UndefinedError, match="'titel' is undefined"):
+        render("{{ titel }}")
+
+
+def test_the_layout_of_a_template_is_no_text():
+    source = "<ol>\n  {% for k in 1, 2 %}\n    <li>row {{ k }}\n    of two</li>\n  {% endfor %}\n</ol>"
+    assert render(source) == "<ol><li>row 1\n    of two</li><li>row 2\n    of two</li></ol>"
