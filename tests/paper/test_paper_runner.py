@@ -1,10 +1,12 @@
 """The evaluation as a whole on small made-up sets: resumable after a kill, repeatable, the same in parallel."""
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -175,10 +177,7 @@ def test_killed_and_gone_on_with(whole, tmp_path, jobs, after):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    journal = tmp_path / "out" / "runs.jsonl"
-    with open(journal, "ab") as file:  # what a kill in the middle of a line leaves
-        file.write(b'{"experiment": "whole", "vi')
-    before = len(journal.read_bytes().splitlines()) - 3  # what all have in common, the command, and the half
+    (before,) = in_journal(tmp_path / "out", "SELECT count(*) FROM runs")[0]
     assert before >= after - 1
     counts = []
     evaluated(folder, tmp_path / "out", tell=lambda *numbers: counts.append(numbers), methods=FEW)
@@ -242,18 +241,8 @@ def test_time_left_goes_by_runs_of_the_same_kind():
     assert seconds == pytest.approx(4 * 3.0 / 2)
 
 
-def test_the_journal_keeps_whole_lines(tmp_path):
-    task = Task("whole", "published", "a", "dl", "{}", 0)
-    journal = Journal(tmp_path, {"seed": 0})
-    journal.add(Run(task, ba=0.5))
-    journal.close()
-    with open(tmp_path / "runs.jsonl", "ab") as file:
-        file.write(b'{"half')
-    again = Journal(tmp_path, {"seed": 0})
-    assert again.done() == {task.place}
-    again.add(Run(Task("whole", "published", "a", "dl", "{}", 1), ba=0.25))
-    again.close()
-    assert len(Journal(tmp_path, {"seed": 0}).runs) == 2
+def task(draw):
+    return Task("whole", "published", "a", "dl", "{}", draw)
 
 
 def journal_of(folder, n, about=None):
@@ -261,36 +250,112 @@ def journal_of(folder, n, about=None):
     journal = Journal(folder, about or {"seed": 0})
     journal.note_command("oddatom paper")
     for draw in range(n):
-        journal.add(Run(Task("whole", "published", "a", "dl", "{}", draw), ba=0.5))
+        journal.add(Run(task(draw), ba=0.5))
     journal.close()
-    return folder / "runs.jsonl"
+    return folder / "runs.sqlite"
 
 
-@pytest.mark.parametrize(
-    "bad", [b"3", b"[]", b"{}", b'{"half', b'{"experiment": "whole"}', b'{"about": 3}', b"\x00", b"a\rb"]
-)
-@pytest.mark.parametrize("number", [1, 3, 7])
-def test_a_line_that_is_no_run_is_named_and_nothing_is_lost(tmp_path, bad, number):
-    path = journal_of(tmp_path, 5)
-    lines = path.read_bytes().splitlines(keepends=True)
-    lines.insert(number - 1, bad + b"\n")
-    path.write_bytes(b"".join(lines))
-    kept = path.read_bytes(), (tmp_path / "runs.parquet").read_bytes()
-    with pytest.raises(ValueError, match=f"line {number} of .*runs.jsonl"):
+def in_journal(folder, *statements):
+    """Run statements of SQL; return what the last one finds."""
+    with contextlib.closing(sqlite3.connect(folder / "runs.sqlite")) as database:
+        found = [database.execute(statement).fetchall() for statement in statements]
+        database.commit()
+    return found[-1]
+
+
+HALF_WRITTEN = """
+import os, signal, sys
+from pathlib import Path
+from test_paper_runner import Journal, Run, task
+journal = Journal(Path(sys.argv[1]), {"seed": 0})
+for draw in range(100):
+    journal.add(Run(task(draw), ba=0.5))
+journal._sql("PRAGMA cache_size = 1")  # pages go to the file before the transaction ends
+journal._sql("BEGIN")
+for draw in range(300):
+    journal.add(Run(task(draw), ba=0.25))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+OPEN = """
+import sys
+from pathlib import Path
+from oddatom.paper.journal import Journal
+journal = Journal(Path(sys.argv[1]), {"seed": 0})
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def child(code, folder):
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    words, environment = [sys.executable, "-c", code, str(folder)], {**os.environ, "PYTHONPATH": path}
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL to send")
+def test_a_kill_in_the_middle_of_a_write_loses_that_write_alone(tmp_path):
+    process = child(HALF_WRITTEN, tmp_path)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert (tmp_path / "runs.sqlite").stat().st_size > 100_000  # half of the write is in the file
+    journal = Journal(tmp_path, {"seed": 0})
+    assert journal.done() == {task(draw).place for draw in range(100)}
+    journal.add(Run(task(100), ba=0.25))
+    journal.close()
+    again = Journal(tmp_path, {"seed": 0})
+    assert [record["ba"] for record in again.runs.values()] == [0.5] * 100 + [0.25]
+    again.leave()
+
+
+@pytest.mark.parametrize("damage", ["not a journal", "cut off", "a bad page"])
+def test_a_damaged_journal_is_refused_and_left_as_it_is(tmp_path, damage):
+    path = journal_of(tmp_path, 100)
+    content = path.read_bytes()
+    spoilt = {
+        "not a journal": b"these are no runs\n" * 300,
+        "cut off": content[: len(content) // 2],
+        "a bad page": content[:4096] + b"\xff" * (len(content) - 4096),
+    }[damage]
+    path.write_bytes(spoilt)
+    kept = (tmp_path / "runs.parquet").read_bytes()
+    with pytest.raises(OSError, match=r"runs.sqlite' cannot be used: .*remove the file to go on from runs.parquet"):
         Journal(tmp_path, {"seed": 0})
-    assert (path.read_bytes(), (tmp_path / "runs.parquet").read_bytes()) == kept
+    assert (path.read_bytes(), (tmp_path / "runs.parquet").read_bytes()) == (spoilt, kept)
+    path.unlink()
+    journal = Journal(tmp_path, {"seed": 0})
+    assert len(journal.runs) == 100
+    journal.leave()
 
 
-@pytest.mark.parametrize("lines", [0, 1, 3])
-def test_runs_that_the_parquet_file_alone_has_are_taken_in(tmp_path, lines):
-    path = journal_of(tmp_path, 5)
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:lines]))
+def test_a_full_disk_is_one_line(tmp_path):
+    journal = Journal(tmp_path, {"seed": 0})
+    journal._sql("PRAGMA max_page_count = 1")  # as good as a full disk to SQLite
+    run = Run(task(0), extra={"long": "x" * 100_000})
+    with pytest.raises(OSError, match=r"runs.sqlite' cannot be used: database or disk is full\. Check the space left"):
+        journal.add(run)
+    journal.leave()
+
+
+def test_a_journal_of_an_earlier_version_is_refused(tmp_path):
+    journal_of(tmp_path, 2)
+    (tmp_path / "runs.sqlite").unlink()
+    (tmp_path / "runs.jsonl").write_text('{"about": {"seed": 0}}\n')
+    with pytest.raises(ValueError, match=r"runs.jsonl' is the journal of an earlier version\. Remove it to go on from"):
+        Journal(tmp_path, {"seed": 0})
+    assert {path.name for path in tmp_path.iterdir()} == {"runs.jsonl", "runs.parquet"}
+
+
+@pytest.mark.parametrize("n_left", [0, 1, 3])
+def test_runs_that_the_parquet_file_alone_has_are_taken_in(tmp_path, n_left):
+    journal_of(tmp_path, 5)
+    in_journal(tmp_path, f"DELETE FROM runs WHERE rowid > {n_left}", "DELETE FROM commands")
     journal = Journal(tmp_path, {"seed": 0})
     assert (len(journal.runs), journal.commands) == (5, ["oddatom paper"])
     journal.leave()
     (tmp_path / "runs.parquet").unlink()
     again = Journal(tmp_path, {"seed": 0})
     assert (len(again.runs), again.commands) == (5, ["oddatom paper"])
+    again.leave()
 
 
 def test_a_parquet_file_of_something_else_is_refused(tmp_path):
@@ -306,18 +371,24 @@ def test_a_parquet_file_of_something_else_is_refused(tmp_path):
 def test_of_two_runs_in_one_place_the_journals_is_kept(tmp_path):
     journal_of(tmp_path, 2)
     journal = Journal(tmp_path, {"seed": 0})
-    journal.add(Run(Task("whole", "published", "a", "dl", "{}", 1), ba=0.75))
+    journal.add(Run(task(1), ba=0.75))
     journal.leave()  # killed before the Parquet file
     again = Journal(tmp_path, {"seed": 0})
     assert sorted(record["ba"] for record in again.runs.values()) == [0.5, 0.75]
+    again.leave()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
 def test_a_folder_is_one_programs_at_a_time(tmp_path):
     journal = Journal(tmp_path, {"seed": 0})
     with pytest.raises(ValueError, match="another program is writing"):
         Journal(tmp_path, {"seed": 0})
     journal.close()
+    process = child(OPEN, tmp_path)
+    assert process.stdout.readline() == "open\n"
+    with pytest.raises(ValueError, match="another program is writing"):
+        Journal(tmp_path, {"seed": 0})
+    process.kill()
+    process.communicate()
     Journal(tmp_path, {"seed": 0}).close()
 
 

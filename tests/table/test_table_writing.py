@@ -1,5 +1,6 @@
 """TableWriter: what is written reads back, all or nothing, and formulas are no formulas."""
 
+import contextlib
 import csv
 import errno
 import gzip
@@ -17,7 +18,6 @@ from hypothesis import strategies as st
 
 from oddatom import TableError
 from oddatom.table import TableWriter, open_table
-from oddatom.table.csv_lines import csv_header, csv_lines
 
 NAMES = ["t.csv", "t.tsv", "t.txt", "t.csv.gz", "t.parquet", "t.pq", "t.arrow", "t.feather", "t.ipc"]
 TABLE = pa.table({"a": ["x", 'say "y", z', None, "two\nlines"], "b": ["1", "-2", " 3", "\t4"]})
@@ -55,6 +55,9 @@ def test_csv_of_every_type_against_pandas(tmp_path):
         }
     )
     write(tmp_path / "t.csv", table)
+    lines = (tmp_path / "t.csv").read_text().splitlines()
+    assert lines[1] == '1,0.1,"1.5",true,1970-01-01,1970-01-01 00:00:00.000000,"a,b","u",,"[1, 2]","b\'\\xff\'",'
+    assert lines[2] == "," * 11
     frame = pd.read_csv(tmp_path / "t.csv", parse_dates=["date", "stamp"])
     want = table.drop_columns(["list", "bytes", "nothing", "date", "decimal", "category"]).to_pandas()
     assert (frame[want.columns].isna() == want.isna()).all(axis=None)
@@ -72,10 +75,11 @@ CELLS = st.one_of(st.none(), st.text(st.sampled_from("ab1,;\"' \t\n\ré=+-@"), m
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=6), st.sampled_from([",", "\t"]))
 def test_any_text_is_read_back_by_python(rows, delimiter):
-    batch = pa.table({"a": pa.array([row[0] for row in rows], pa.string()), "b": pa.array([row[1] for row in rows])})
-    batch = batch.combine_chunks().to_batches()[0]
-    data = csv_header(["a", "b\n"], delimiter, False) + csv_lines(batch, delimiter, False)
-    read = list(csv.reader(io.StringIO(data.decode(), newline=""), delimiter=delimiter))
+    table = pa.table({"a": pa.array([row[0] for row in rows], pa.string()), "b\n": pa.array([row[1] for row in rows])})
+    sink = io.BytesIO()
+    with contextlib.redirect_stdout(SimpleNamespace(buffer=sink)):
+        write("-", table, format="csv" if delimiter == "," else "tsv", safe=False)
+    read = list(csv.reader(io.StringIO(sink.getvalue().decode(), newline=""), delimiter=delimiter))
     assert read == [["a", "b\n"], *([cell or "" for cell in row] for row in rows)]
 
 
@@ -219,14 +223,14 @@ def test_standard_output(monkeypatch):
         if opened:
             assert opened(sink.getvalue()).read_all() == TABLE
         else:
-            assert sink.getvalue().startswith(b'a,b\nx,1\n"say ""y"", z",-2\n')
+            assert sink.getvalue().startswith(b'"a","b"\n"x","1"\n"say ""y"", z","-2"\n')
     with pytest.raises(TableError, match=r"standard output cannot be written as parquet\. Pass a file"):
         TableWriter("-", format="parquet")
 
 
 def test_a_schema_alone_gives_a_header(tmp_path):
     write(tmp_path / "t.csv", schema=TABLE.schema)
-    assert (tmp_path / "t.csv").read_text() == "a,b\n"
+    assert (tmp_path / "t.csv").read_text() == '"a","b"\n'
     with pytest.raises(TableError, match=r"Nothing was written to '.*u\.csv'\. Write a batch, or pass 'schema'"):
         write(tmp_path / "u.csv")
     assert os.listdir(tmp_path) == ["t.csv"]
@@ -253,4 +257,4 @@ def test_zipped_files_do_not_depend_on_the_time(tmp_path):
     first = (tmp_path / "t.csv.gz").read_bytes()
     write(tmp_path / "t.csv.gz", TABLE)
     assert (tmp_path / "t.csv.gz").read_bytes() == first
-    assert gzip.decompress(first).startswith(b"a,b\n")
+    assert gzip.decompress(first).startswith(b'"a","b"\n')

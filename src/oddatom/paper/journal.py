@@ -1,12 +1,11 @@
-"""Runs on disk: a journal that grows by a line a run, wherever it is cut off; a Parquet file at the end."""
+"""Runs on disk: a SQLite file, which a kill costs at most the run being written; a Parquet file at the end."""
 
 from __future__ import annotations
 
 import io
 import json
-import os
-import weakref
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from oddatom.paper.base import COLUMNS, Run, Task
 
 PARQUET = "runs.parquet"
 MEASURES = ("ba", "tpr", "tnr", "auroc", "ap", "train_s", "test_s", "seconds")
+_TABLES = ("about (value TEXT)", "commands (command TEXT PRIMARY KEY)", "runs (place TEXT PRIMARY KEY, record TEXT)")
 
 
 class Journal:
@@ -35,14 +35,18 @@ class Journal:
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / "runs.jsonl"
+        self.path = folder / "runs.sqlite"
         self.about = about
-        self.runs: dict[tuple[Any, ...], dict[str, Any]] = {}
-        self.commands: list[str] = []  # that made the runs
-        self._file: Any = None
-        self._unlock = _lock(self, folder)
+        old = folder / "runs.jsonl"
+        if old.exists():
+            raise ValueError(
+                f"{str(old)!r} is the journal of an earlier version. Remove it to go on from {PARQUET}, which lacks no "
+                "more than the runs of a command that was killed, or choose another --output."
+            )
+        runs, commands = self._read_parquet(folder / PARQUET)
+        self._database = sqlite3.connect(self.path, timeout=0, isolation_level=None)
         try:
-            self._open()
+            self._open(runs, commands)
         except BaseException:
             self.leave()
             raise
@@ -52,13 +56,13 @@ class Journal:
         record = asdict(run)
         record = {**record.pop("task"), **record}
         self.runs[run.task.place] = record
-        self._write(record)
+        self._sql("INSERT OR REPLACE INTO runs VALUES (?, ?)", [_row(record)])
 
     def note_command(self, command: str) -> None:
         """Remember a command."""
         if command not in self.commands:
             self.commands.append(command)
-            self._write({"command": command})
+            self._sql("INSERT INTO commands VALUES (?)", [(command,)])
 
     def done(self) -> set[tuple[Any, ...]]:
         """Return the places of tasks that need not be run again: those that failed are tried once more."""
@@ -85,64 +89,59 @@ class Journal:
 
     def leave(self) -> None:
         """Let others use the folder."""
-        if self._file is not None:
-            self._file.close()
-        self._unlock()
+        self._database.close()
 
-    def _open(self) -> None:
-        size = self._read() if self.path.exists() else 0
-        n_lines = len(self.runs) + len(self.commands)
-        self._take(self.path.with_name(PARQUET))
-        if size == 0 or len(self.runs) + len(self.commands) > n_lines:
-            first: list[dict[str, Any]] = [{"about": self.about}, *({"command": one} for one in self.commands)]
-            content = b"".join(_line(record) for record in (*first, *self.runs.values()))
-            write_atomic(self.path, content)
-            size = len(content)
-        self._file = open(self.path, "ab")  # noqa: SIM115
-        self._file.truncate(size)  # a line that was being written when a run was killed
+    def _open(self, runs: list[dict[str, Any]], commands: list[str]) -> None:
+        """Lock the journal, take in what the Parquet file has, and read all of it."""
+        self._sql("PRAGMA locking_mode = EXCLUSIVE")  # until the file is closed, not until the transaction ends
+        self._sql("BEGIN EXCLUSIVE")
+        for table in _TABLES:
+            self._sql(f"CREATE TABLE IF NOT EXISTS {table}")
+        found = self._sql("SELECT value FROM about")
+        if found:
+            self._compare(json.loads(found[0][0]))
+        else:
+            self._sql("INSERT INTO about VALUES (?)", [(json.dumps(self.about),)])
+        self._sql("INSERT OR IGNORE INTO runs VALUES (?, ?)", [_row(record) for record in runs])
+        self._sql("INSERT OR IGNORE INTO commands VALUES (?)", [(command,) for command in commands])
+        self._sql("COMMIT")
+        records = [json.loads(text) for (text,) in self._sql("SELECT record FROM runs")]
+        self.runs = {_place(record): record for record in records}
+        self.commands = [command for (command,) in self._sql("SELECT command FROM commands ORDER BY rowid")]
 
-    def _write(self, record: dict[str, Any]) -> None:
-        self._file.write(_line(record))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def _read(self) -> int:
-        """Read the journal; return the bytes of its whole lines. The last may be half written, no other."""
-        size, about = 0, None
-        *lines, _ = self.path.read_bytes().split(b"\n")
-        for number, line in enumerate(lines, 1):
-            try:
-                record = json.loads(line)
-                if "about" in record:
-                    found = dict(record["about"])
-                    about = about or found
-                elif "command" in record:
-                    self.commands.append(str(record["command"]))
-                else:
-                    self.runs[_place(record)] = record
-            except (TypeError, ValueError, LookupError):
+    def _sql(self, statement: str, rows: Iterable[tuple[str, ...]] | None = None) -> list[Any]:
+        """Run a statement, once for each of the rows where there are some; return what it finds."""
+        try:
+            if rows is None:
+                return self._database.execute(statement).fetchall()
+            self._database.executemany(statement, rows)
+            return []
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
                 raise ValueError(
-                    f"line {number} of {str(self.path)!r} is no run. Remove that line, or choose another --output."
+                    f"another program is writing runs into {str(self.path.parent)!r}. Wait for it, or choose another "
+                    "--output."
                 ) from None
-            size += len(line) + 1
-        if size:
-            self._compare(about or {})
-        return size
+            raise OSError(
+                f"{str(self.path)!r} cannot be used: {error}. Check the space left; remove the file to go on from "
+                f"{PARQUET}, or choose another --output."
+            ) from None
 
-    def _take(self, path: Path) -> None:
-        """Take the runs of a Parquet file that the journal lacks."""
+    def _read_parquet(self, path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+        """Return the runs and the commands of a Parquet file."""
         if not path.exists():
-            return
+            return [], []
         table = pa.parquet.read_table(path)
         kept = table.schema.metadata or {}
         self._compare(dict(json.loads(kept.get(b"about", b"{}"))))
+        records = table.to_pylist()
         try:
-            for record in table.to_pylist():
+            for record in records:
                 record["extra"] = json.loads(record["extra"])
-                self.runs.setdefault(_place(record), record)
+                _place(record)
         except (TypeError, ValueError, LookupError):
             raise ValueError(f"{str(path)!r} holds something other than runs. Choose another --output.") from None
-        self.commands += [one for one in json.loads(kept.get(b"commands", b"[]")) if one not in self.commands]
+        return records, json.loads(kept.get(b"commands", b"[]"))
 
     def _compare(self, about: dict[str, Any]) -> None:
         differ = [
@@ -156,8 +155,9 @@ class Journal:
             )
 
 
-def _line(record: dict[str, Any]) -> bytes:
-    return json.dumps(record).encode() + b"\n"
+def _row(record: dict[str, Any]) -> tuple[str, str]:
+    """Return a run as a row of its table."""
+    return json.dumps(_place(record)), json.dumps(record)
 
 
 def _place(record: dict[str, Any]) -> tuple[Any, ...]:
@@ -167,22 +167,3 @@ def _place(record: dict[str, Any]) -> tuple[Any, ...]:
     for name in MEASURES:
         float(record[name] or 0.0)  # NaN is null in a Parquet file
     return Task(**{name: record[name] for name in COLUMNS[:7]}).place
-
-
-def _lock(owner: Journal, folder: Path) -> Callable[[], Any]:
-    """Keep other processes out of a folder as long as its owner is there, where the system can; return what ends it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return lambda: None
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise ValueError(
-            f"another program is writing runs into {str(folder)!r}. Wait for it, or choose another --output."
-        ) from None
-    except OSError:  # a file system without locks
-        pass
-    return weakref.finalize(owner, os.close, handle)

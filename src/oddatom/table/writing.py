@@ -14,16 +14,20 @@ from typing import Any, Self
 from oddatom._atomic import AtomicFile
 from oddatom.arrays.arrow import pa
 from oddatom.exceptions import TableError
-from oddatom.table.csv_lines import csv_header, csv_lines
+from oddatom.table.formula_guard import guarded
 from oddatom.table.reading import FORMATS, KINDS
 from oddatom.table.wording import some
 
 ROWS = 65_536  # written at once
 _AS_TEXT = "Name a .csv file, which holds them as text."
+_TEXT = ("csv", "tsv")
 
 
 class TableWriter:
     """Write record batches to a file that appears when it is whole.
+
+    In text tables text stands in quotes, and numbers, dates and truth values do not. Lists and bytes are written as
+    Python shows them.
 
     What is written goes to a hidden file in the same folder, which takes the name at the end. Whatever ends the `with`
     block early (an error, Ctrl-C, a full disk) leaves nothing behind, and a file of that name as it was.
@@ -67,13 +71,13 @@ class TableWriter:
         self.safe = safe
         self._file: AtomicFile | None = None
         self._zipped: Any = None
-        self._arrow: Any = None
-        self._started = False
+        self._arrow: Any = None  # a writer of pyarrow
+        self._stored: Any = None  # the schema that it writes
 
     def __enter__(self) -> Self:
         with self._told():
             self._file = AtomicFile(self.path)
-            if self.format in ("csv", "tsv") and self.path.lower().endswith(".gz"):
+            if self.format in _TEXT and self.path.lower().endswith(".gz"):
                 self._zipped = gzip.GzipFile("", "wb", 3, self._file.file, mtime=0)
         return self
 
@@ -109,12 +113,8 @@ class TableWriter:
         table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
         with self._told():
             self._start()
-            table = table.cast(self.schema)
-            for rows in self._decoded(table).to_batches(ROWS):
-                if self._arrow is not None:
-                    self._arrow.write_batch(rows)
-                else:
-                    self._sink.write(csv_lines(rows, self._delimiter, self.safe))
+            for rows in table.cast(self.schema).to_batches(ROWS):
+                self._arrow.write_batch(self._converted(rows))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -151,7 +151,7 @@ class TableWriter:
     def _by_name(self) -> str:
         name = Path(self.path).name.lower()
         kind = "csv" if self.path == "-" else FORMATS.get(Path(name.removesuffix(".gz")).suffix)
-        if kind is None or (name.endswith(".gz") and kind not in ("csv", "tsv")):
+        if kind is None or (name.endswith(".gz") and kind not in _TEXT):
             raise TableError(
                 f"{self.label} has no extension that says how to write it ({', '.join(FORMATS)}; text also as .gz). "
                 "Rename it or pass 'format'."
@@ -160,45 +160,55 @@ class TableWriter:
 
     def _start(self) -> None:
         """Write what comes before the first row."""
-        if self._started:
-            return
-        self._started = True
-        if self.format in ("parquet", "arrow"):
+        if self._arrow is None:
             self.check(self.schema)
-            self._arrow = self._opened(self._sink, self.schema)
-        else:
-            self._sink.write(csv_header(self.schema.names, self._delimiter, self.safe))
+            self._stored = self._stored_schema(self.schema)
+            self._arrow = self._opened(self._sink, self._stored)
 
     def _opened(self, sink: Any, schema: Any) -> Any:
         """Return a writer of pyarrow."""
-        schema = pa.schema([field.with_type(self._stored(field.type)) for field in schema])
         if self.format == "parquet":
             return pa.parquet.ParquetWriter(sink, schema)
-        return (pa.ipc.new_stream if self.path == "-" else pa.ipc.new_file)(sink, schema)
+        if self.format == "arrow":
+            return (pa.ipc.new_stream if self.path == "-" else pa.ipc.new_file)(sink, schema)
+        return pa.csv.CSVWriter(sink, schema, write_options=pa.csv.WriteOptions(delimiter=self._delimiter))
 
-    def _stored(self, kind: Any) -> Any:
+    def _stored_schema(self, schema: Any) -> Any:
+        """Return names and types as they are stored."""
+        names = self._guarded(pa.array(schema.names, pa.large_string())).to_pylist()
+        fields = [field.with_type(self._stored_type(field.type)) for field in schema]
+        return pa.schema([field.with_name(name) for field, name in zip(fields, names, strict=True)])
+
+    def _stored_type(self, kind: Any) -> Any:
         """Return the type that a column is stored as.
 
-        The dictionaries of an Arrow file may not change from batch to batch; parquet knows none of lists.
+        The dictionaries of an Arrow file may not change from batch to batch; parquet knows none of lists. Text tables
+        have numbers, dates and text; not every pyarrow can write half floats there.
         """
-        decoded = pa.types.is_dictionary(kind) and (self.format == "arrow" or pa.types.is_nested(kind.value_type))
-        return kind.value_type if decoded else kind
+        types = pa.types
+        if types.is_dictionary(kind) and (self.format != "parquet" or types.is_nested(kind.value_type)):
+            return self._stored_type(kind.value_type)
+        plain = ("null", "boolean", "integer", "float32", "float64", "decimal", "date", "time", "timestamp")
+        if self.format not in _TEXT or any(getattr(types, f"is_{name}")(kind) for name in plain):
+            return kind
+        return pa.large_string()
 
-    def _decoded(self, table: Any) -> Any:
-        """Return a table with columns of the types that are stored."""
-        for i, field in enumerate(table.schema):
-            kind = self._stored(field.type)
-            if kind != field.type:
-                chunks = [chunk.dictionary_decode() for chunk in table.column(i).chunks]
-                table = table.set_column(i, field.name, pa.chunked_array(chunks, kind))
-        return table
+    def _converted(self, rows: Any) -> Any:
+        """Return a batch as it is stored."""
+        columns = [
+            self._guarded(_as_type(column, kind)) for column, kind in zip(rows.columns, self._stored.types, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._stored)
+
+    def _guarded(self, column: Any) -> Any:
+        """Return a column, in text tables with formulas guarded."""
+        text = self.format in _TEXT and pa.types.is_large_string(column.type)
+        return guarded(column, self._delimiter) if self.safe and text else column
 
     def _holds(self, schema: Any) -> bool:
         """Return whether the format has types for the columns."""
-        if self.format in ("csv", "tsv"):
-            return True
         try:
-            self._opened(io.BytesIO(), schema).close()
+            self._opened(io.BytesIO(), self._stored_schema(schema)).close()
         except pa.ArrowException:
             return False
         return True
@@ -225,5 +235,17 @@ class TableWriter:
             raise TableError(f"{self.label} cannot be written: {said}. Check the folder and the space left.") from None
         except pa.ArrowException as error:
             said = " ".join(str(error).split()).rstrip(".")[:200]
-            advice = "Write batches of the same types." if self.format in ("csv", "tsv") else _AS_TEXT
+            advice = "Write batches of the same types." if self.format in _TEXT else _AS_TEXT
             raise TableError(f"{self.label} cannot be written as {self.format}: {said}. {advice}") from None
+
+
+def _as_type(column: Any, kind: Any) -> Any:
+    """Return a column as another type; what is no text, such as lists, as Python shows it."""
+    if column.type == kind:
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    try:
+        return column.cast(kind)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # lists, bytes that are no text
+        return pa.array([None if value is None else str(value) for value in column.to_pylist()], kind)
