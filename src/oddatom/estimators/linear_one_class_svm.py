@@ -16,6 +16,7 @@ from oddatom._documented import DocumentedMixin
 from oddatom.arrays.threads import threads
 from oddatom.boundary.plane import GAP_TOL
 from oddatom.boundary.row_space import as_block, fit_rows
+from oddatom.decisions import flag
 from oddatom.estimators._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.estimators._weights import check_weights
 from oddatom.exceptions import DegenerateMarginWarning, SolverWarning
@@ -145,7 +146,7 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return +1 for inliers (rows on the margin included) and −1 for anomalies."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        return 1 - 2 * flag(self.score_samples(X), self.offset_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
