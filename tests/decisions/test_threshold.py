@@ -6,14 +6,18 @@ from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
+from oddatom import OddAtomDetector
+from oddatom.cli.learning import results
 from oddatom.decisions import (
     Threshold,
     ThresholdMixin,
     auto_offset,
     benjamini_hochberg,
     check_threshold,
+    flag,
     share_offset,
 )
+from oddatom.report.content import gather_content
 
 GOOD = {
     "svm": Threshold("svm"),
@@ -107,6 +111,30 @@ def test_set_threshold_leaves_the_parameter_alone(X):
         model.set_threshold(threshold)
         assert model.threshold == clone(model).threshold == model.get_params()["threshold"] == "svm"
     assert model.fit(X).offset_ == -0.7
+
+
+def test_flag():
+    """A row at the cut is normal, also where scores and cut are infinite."""
+    scores = np.array([-np.inf, -1.5, -1.0, np.nextafter(-1.0, -2.0), 0.0, np.inf])
+    assert_array_equal(flag(scores, -1.0), [True, True, False, True, False, False])
+    assert_array_equal(flag(scores, -np.inf), np.zeros(6, bool))
+    p = np.array([0.001, 0.5, 0.9, 0.002, 0.7, 0.6])
+    for threshold in (Threshold("svm"), Threshold("share", 0.3), None):
+        assert_array_equal(flag(scores, -1.0, threshold, p), flag(scores, -1.0))
+    assert_array_equal(flag(None, -1.0, Threshold("fdr", 0.1), p), benjamini_hochberg(p, 0.1))
+    with pytest.raises(ValueError, match="flagged by p-values"):
+        flag(scores, -1.0, Threshold("fdr", 0.1))
+
+
+@pytest.mark.parametrize("threshold", ["svm", "auto", 0.3, ("fdr", 0.9)])
+def test_predict_command_line_and_report_flag_the_same_rows(threshold):
+    rows = np.repeat(np.random.default_rng(0).gamma(2.0, size=(30, 3)), 2, axis=0)  # rows that tie at the cut
+    model = OddAtomDetector(random_state=0, threshold=threshold).fit(rows)
+    flagged = model.predict(rows) == -1
+    assert_array_equal(results(model, rows).flagged, flagged)
+    content = gather_content(model, rows, feature_names=list("abc"))
+    assert content.n_anomalies == flagged.sum()
+    assert all(row.is_anomaly == flagged[row.row] for row in content.top)
 
 
 @pytest.mark.parametrize("q", [0.05, 0.1, 0.4])

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector
 from oddatom.cli.console import Console
 from oddatom.cli.listing import say_columns
-from oddatom.decisions import benjamini_hochberg
+from oddatom.decisions import flag
 from oddatom.model_io.files import content_of
 from oddatom.report.contributions import by_source, oddity_shares
 from oddatom.table import make_detector
@@ -80,9 +80,7 @@ def results(detector: Any, X: np.ndarray) -> Results:
     """Score encoded rows. With threshold ("fdr", q) they are judged together."""
     scores = detector.score_samples(X)
     p_values = detector.p_values(X) if getattr(detector, "conformal_", None) is not None else None
-    if detector.threshold_.kind == "fdr" and p_values is not None:
-        return Results(scores, p_values, benjamini_hochberg(p_values, detector.threshold_.level))
-    return Results(scores, p_values, scores < detector.offset_)
+    return Results(scores, p_values, flag(scores, detector.offset_, detector.threshold_, p_values))
 
 
 def column_shares(pipeline: Any, X: np.ndarray, usual: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, str]:

@@ -4,7 +4,7 @@ from oddatom.decisions.auto import auto_offset
 from oddatom.decisions.conformal import CrossConformal, fold_rows
 from oddatom.decisions.fdr import benjamini_hochberg
 from oddatom.decisions.share import quantile_offset, share_offset
-from oddatom.decisions.threshold import Threshold, ThresholdMixin, check_threshold
+from oddatom.decisions.threshold import Threshold, ThresholdMixin, check_threshold, flag
 
 __all__ = [
     "CrossConformal",
@@ -13,6 +13,7 @@ __all__ = [
     "auto_offset",
     "benjamini_hochberg",
     "check_threshold",
+    "flag",
     "fold_rows",
     "quantile_offset",
     "share_offset",

@@ -59,6 +59,29 @@ def check_threshold(name: str, threshold: Any, names: Sequence[str] = ("svm", *O
     )
 
 
+def flag(
+    scores: Any, offset: float, threshold: Threshold | None = None, p_values: np.ndarray | None = None
+) -> np.ndarray:
+    """Return which rows are anomalies: those that score below the offset, or those that p-values report.
+
+    Parameters
+    ----------
+    scores : (n,)
+        Higher = more normal; not looked at where `threshold` is "fdr". Of a Dask collection the answer is lazy.
+    offset : float
+        A row that scores just this is normal.
+    threshold : Threshold, optional
+        With "fdr" Benjamini and Hochberg's procedure chooses among the rows, at its level.
+    p_values : (n,), optional
+        For "fdr".
+    """
+    if threshold is not None and threshold.kind == "fdr":
+        if p_values is None:
+            raise ValueError("Rows are flagged by p-values where the threshold is 'fdr'. Pass them.")
+        return benjamini_hochberg(p_values, threshold.level)
+    return scores < offset
+
+
 class ThresholdMixin:
     """`decision_function`, `predict` and `set_threshold` of a detector.
 
@@ -141,6 +164,6 @@ class ThresholdMixin:
         and only then, a label depends on the other rows.
         """
         check_is_fitted(self)
-        if self.threshold_.kind == "fdr":
-            return np.where(benjamini_hochberg(self.p_values(X), self.threshold_.level), -1, 1)
-        return (self.decision_function(X) >= 0) * 2 - 1  # of a Dask collection as lazy as its scores
+        fdr = self.threshold_.kind == "fdr"
+        scores, p_values = (None, self.p_values(X)) if fdr else (self.score_samples(X), None)
+        return 1 - 2 * flag(scores, self.offset_, self.threshold_, p_values)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from oddatom._documented import DocumentedMixin
 from oddatom.arrays.threads import threads
 from oddatom.boundary.plane import GAP_TOL
+from oddatom.decisions import flag
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.estimators._weights import check_weights
@@ -127,7 +128,7 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return +1 for inliers (rows on the margin included) and −1 for anomalies."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        return 1 - 2 * flag(self.score_samples(X), self.offset_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from oddatom.decisions import benjamini_hochberg
+from oddatom.decisions import flag
 from oddatom.estimators import OddAtomDetector
 from oddatom.report.atoms import odd_atoms
 from oddatom.report.contributions import by_source, oddity_shares
@@ -105,7 +105,7 @@ def gather_content(
         scores = detector.score_samples(X) if scores is None else _column(scores, X, "scores")
         if p_values is None and getattr(detector, "conformal_", None) is not None:
             p_values = detector.p_values(X)
-        flagged = _flagged(detector, scores, p_values)
+        flagged = flag(scores, detector.offset_, detector.threshold_, p_values)
         top = np.argsort(scores, kind="stable")[: min(n_top, MOST_TOP)]
         usual = X[rng.permutation(X.shape[0])[:USUAL_ROWS]]
         shares, of_shares = oddity_shares(detector, X[top], usual)
@@ -177,13 +177,6 @@ def _names_do_not_matter() -> Iterator[None]:
     with python_warnings.catch_warnings():
         python_warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
         yield
-
-
-def _flagged(detector: Any, scores: np.ndarray, p_values: np.ndarray | None) -> np.ndarray:
-    """Return the rows that `predict` calls anomalies, without scoring them again."""
-    if detector.threshold_.kind == "fdr" and p_values is not None:
-        return benjamini_hochberg(p_values, detector.threshold_.level)
-    return scores < detector.offset_
 
 
 def _atoms(
