@@ -16,8 +16,8 @@ import oddatom
 from learned import make_detector
 from oddatom import DLOCSVM, OddAtomDetector
 from oddatom.decisions import CrossConformal
+from oddatom.estimators._validation import fitted_attributes as fitted
 from oddatom.history import COLUMNS, History
-from oddatom.model_io.schema import fitted
 from oddatom.rows import remembered
 from oddatom.rows.remembered import Memory
 
