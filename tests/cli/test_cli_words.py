@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from oddatom import __version__
-from oddatom.cli.completion import SHELLS
-from oddatom.cli.parser import make_parser
+from oddatom.cli.parser import SHELLS, make_parser
 
 COMMANDS = ["detect", "fit", "score", "explain", "report", "inspect", "demo", "paper", "completion"]
 

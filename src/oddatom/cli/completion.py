@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-SHELLS = ("bash", "zsh", "tcsh", "fish", "powershell")
+from oddatom.cli.parser import make_parser
 
 
 def run(options: argparse.Namespace, console: Any) -> None:
     """Print the script of a shell: commands, options and their choices, and files where a path is expected."""
     import shtab
-
-    from oddatom.cli.parser import make_parser
 
     parser = make_parser()
     commands: Any = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))

@@ -10,13 +10,12 @@ import numpy as np
 from sklearn.datasets import load_wine
 
 from oddatom.cli.console import Console
+from oddatom.cli.parser import make_parser
 from oddatom.table import TableWriter
 
 
 def run(options: argparse.Namespace, console: Console) -> bool:
     """Write the table and the commands' results into a folder."""
-    from oddatom.cli.parser import make_parser
-
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     table = folder / "wine.csv"

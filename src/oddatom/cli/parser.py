@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from oddatom import __version__
-from oddatom.cli.completion import SHELLS
 from oddatom.cli.console import printable
 
 DETECTORS = ("oddatom", "dl", "dpl", "kdl", "kdpl")
 FORMATS = ("csv", "tsv", "parquet", "arrow")
 DATES = ("number", "drop")
 MISSING = ("seen", "always")
+SHELLS = ("bash", "zsh", "tcsh", "fish", "powershell")  # all that shtab knows
 _MAX_LEVELS = "most values of a text column that get a column each (default: 20)"
 _DATES = "take dates as numbers (number, default) or leave them out (drop)"
 _MISSING = "where to mark missing values: seen (columns that have some, default) or always"
