@@ -16,6 +16,8 @@ from oddatom.estimators._weights import check_weights, refuse_weights
 from oddatom.rows import Source
 from oddatom.rows import blocks as passes
 from oddatom.rows.array import ArraySource
+from oddatom.rows.device.find import fit_device, score_device
+from oddatom.rows.files.file_source import FileSource, too_large
 
 
 @contextmanager
@@ -62,8 +64,6 @@ def score_elsewhere(detector: Any, X: Any) -> Any:
                 source.close()
     refuse_masked(detector, X)
     if detector.device != "cpu":
-        from oddatom.rows.device.find import score_device
-
         device = score_device(detector.device) if _fits_a_device(detector) else None
         if device is not None:
             from oddatom.rows.device.tensor_source import score_tensor
@@ -100,8 +100,6 @@ def _open(detector: Any, X: Any) -> Source | None:
         return ClusterSource(X, device=detector.device)
     refuse_masked(detector, X)
     if _paths(X) is None and detector.device != "cpu":
-        from oddatom.rows.device.find import fit_device
-
         device = None if detector.device == "auto" and not _fits_a_device(detector) else fit_device(detector.device)
         if device is not None:
             check_elsewhere(detector)
@@ -149,12 +147,8 @@ def _open_files(X: Any, device: str) -> Source | None:
             from oddatom.rows.dask.cluster_source import ClusterSource
 
             return ClusterSource(paths, device=device)
-        from oddatom.rows.files.file_source import FileSource
-
         return FileSource(paths)  # on the CPU, whatever `device` says
     if (isinstance(X, np.memmap) and X.ndim == 2) or scipy.sparse.issparse(X):
-        from oddatom.rows.files.file_source import FileSource, too_large
-
         return FileSource(X) if too_large(X.shape) else None
     return None
 

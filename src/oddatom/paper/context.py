@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from oddatom.paper.base import DataSet, Method
+from oddatom.paper.methods import METHODS
 
 
 @dataclass
@@ -37,7 +38,5 @@ class Context:
 
     def label(self, method: str) -> str:
         """Return what tables call a method."""
-        from oddatom.paper.methods import METHODS
-
         labels = {one.name: one.label for one in (*METHODS.values(), *self.methods)}
         return labels.get(method, method)
