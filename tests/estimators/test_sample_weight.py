@@ -148,7 +148,7 @@ def test_weights_are_offered_where_they_are_taken():
         detector = DLOCSVM(**COMMON, **settings)
         assert not has_fit_parameter(detector, "sample_weight")
         assert (detector.fit(X).coef_ == DLOCSVM(**COMMON, **settings).fit(X, sample_weight=None).coef_).all()
-        assert has_fit_parameter(detector.set_params(calibration=None, svm_solver="exact"), "sample_weight")
+        assert has_fit_parameter(detector.set_params(n_folds=None, solver="exact"), "sample_weight")
 
 
 @pytest.mark.parametrize("kind", [DLOCSVM, LinearOneClassSVM])

@@ -1,4 +1,4 @@
-"""DL-OCSVM's inner routine (Algorithm 2): every atom and its row of codes by Theorem 1, w and lam fixed.
+"""DL-OCSVM's inner routine (Algorithm 2; `methods/dl.py` evaluates it): every atom by Theorem 1, w and lam fixed.
 
 F = ½‖Y − X D‖² + beta Σ_i phi(‖x^i‖),   ‖d_i‖ = 1,   support of X fixed by OMP
 """

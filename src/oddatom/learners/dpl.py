@@ -1,4 +1,4 @@
-"""DPL-OCSVM's inner routine (appendix): every pair of atoms by Theorem 2, w and lam fixed.
+"""DPL-OCSVM's inner routine (appendix; `methods/dpl.py` evaluates it): every pair by Theorem 2, w and lam fixed.
 
     F = ½‖Y − X D‖² + beta Σ_i phi(‖x^i‖) + Σ_i alpha_i ‖x^i‖₁,   x^i = Y p_i on the rows that use atom i
 

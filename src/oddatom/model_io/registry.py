@@ -28,6 +28,7 @@ from oddatom.rows.remembered import Memory
 from oddatom.scaling.asinh import AsinhScaling
 from oddatom.scaling.linear import Scaling
 from oddatom.scores import CodeStatistics
+from oddatom.table.decision import ColumnDecision
 
 
 class Model(NamedTuple):
@@ -96,7 +97,7 @@ _NAMED_TUPLES = (
 )  # fmt: skip
 RECORDS: dict[str, Record] = {
     **{cls.__name__: named_tuple(known(cls)) for cls in _NAMED_TUPLES},
-    "ColumnDecision": named_tuple(lazy("oddatom.table.decision", "ColumnDecision")),
+    "ColumnDecision": named_tuple(known(ColumnDecision)),
     "CrossConformal": Record(
         known(CrossConformal),
         lambda: ("held_out",),

@@ -6,6 +6,7 @@ from typing import Any
 
 from oddatom.model_io.rules import Rule, Sizes, demand, each, integer, number, record, text
 from oddatom.model_io.schema import FEATURES, Schema
+from oddatom.table.decision import LEFT_OUT, ColumnDecision
 
 
 def _any_text(value: Any, path: str, sizes: Sizes) -> None:
@@ -23,7 +24,6 @@ def _truth(value: Any, path: str, sizes: Sizes) -> None:
 def table_schema(Class: type) -> Schema:
     """Return the schema of TableEncoder."""
     from oddatom.table.dates import DATE_FORMATS
-    from oddatom.table.decision import LEFT_OUT, ColumnDecision
     from oddatom.table.words import NUMBER_FORMATS
 
     styles = {"number": tuple(NUMBER_FORMATS), "date": tuple(DATE_FORMATS)}

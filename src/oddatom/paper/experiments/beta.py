@@ -1,4 +1,4 @@
-"""Balanced accuracy against beta: the learners of large sets, mean and maximum over dictionaries."""
+"""Balanced accuracy against beta, drawn by `figures/beta.py`: the learners of large sets, over dictionaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Balanced accuracy over beta and gamma: DPL-OCSVM on lympho, as in the paper's figure."""
+"""Balanced accuracy over beta and gamma, drawn by `figures/beta_gamma.py`: DPL-OCSVM on lympho."""
 
 from __future__ import annotations
 

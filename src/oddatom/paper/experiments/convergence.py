@@ -1,4 +1,4 @@
-"""How the fit converges: F + G after every inner step, and L, F, G and balanced accuracy by outer iteration."""
+"""How a fit converges, drawn by `figures/convergence.py`: F + G by inner step; L, F, G by outer iteration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last experiment: settings and dictionary picked by five folds of four fifths, judged on the last fifth.
+"""The last experiment, tabled by `tables/kfold.py`: settings picked by five folds, judged on the last fifth.
 
 As published ("own"): the four fifths are scaled once, their folds as they are, and the last fifth by itself, in methods
 whose `parts_apart` says so. Beside that, new rows are always scaled as the rows that were fitted ("train").

@@ -1,4 +1,4 @@
-"""What the order of the rows does: as the file has them, shuffled, outliers first. The rows are the same."""
+"""What the order of the same rows does, for `tables/order.py` and `figures/order.py`: as filed, shuffled, sorted."""
 
 from __future__ import annotations
 

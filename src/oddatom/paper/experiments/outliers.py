@@ -1,4 +1,4 @@
-"""Balanced accuracy against the share of the outliers that is kept beside all normal rows."""
+"""Balanced accuracy against the share of outliers kept beside all normal rows, drawn by `figures/outliers.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Balanced accuracy against β."""
+"""Figure of `experiments/beta.py`: balanced accuracy against β."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Balanced accuracy over β × γ."""
+"""Figure of `experiments/beta_gamma.py`: balanced accuracy over β × γ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objective after every inner step, and its parts after every outer iteration."""
+"""Figure of `experiments/convergence.py`: the objective after every inner step, its parts by outer iteration."""
 
 from __future__ import annotations
 

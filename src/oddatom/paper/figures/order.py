@@ -1,4 +1,4 @@
-"""What the order of the rows does."""
+"""Figure of `experiments/order.py`: what the order of the rows does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Balanced accuracy against the share of the outliers that are kept."""
+"""Figure of `experiments/outliers.py`: balanced accuracy against the share of the outliers that are kept."""
 
 from __future__ import annotations
 

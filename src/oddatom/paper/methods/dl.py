@@ -1,4 +1,4 @@
-"""DL-OCSVM: beta on 50 points; the published program updates atoms by power steps and stops libsvm early."""
+"""DL-OCSVM (`learners/dl.py`) in the evaluation: beta on 50 points; as published, power steps and libsvm cut short."""
 
 from oddatom import DLOCSVM
 from oddatom.paper.learners import FINE, Learner

@@ -1,4 +1,4 @@
-"""DPL-OCSVM: beta and gamma; the published program updates pairs by subgradient steps and stops libsvm early."""
+"""DPL-OCSVM (`learners/dpl.py`) in the evaluation: beta and gamma; as published, subgradients, libsvm cut short."""
 
 from oddatom import DPLOCSVM
 from oddatom.paper.learners import FINE, Learner

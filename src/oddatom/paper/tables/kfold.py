@@ -1,4 +1,4 @@
-"""Balanced accuracy on rows that were not fitted, the settings picked by cross-validation."""
+"""Table of `experiments/kfold.py`: balanced accuracy on rows not fitted, settings picked by cross-validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the order of the rows does to the same rows."""
+"""Table of `experiments/order.py`: what the order of the rows does to the same rows."""
 
 from __future__ import annotations
 
