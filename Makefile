@@ -17,6 +17,8 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/python docs/draw_layers.py --check
 
 # The pages with their gallery, every warning an error: docs/_build/html/index.html
 docs: $(VENV)/.installed-docs

@@ -144,7 +144,7 @@ def test_what_weights_do_not_go_with_is_refused(tmp_path):
 
 def test_weights_are_offered_where_they_are_taken():
     assert has_fit_parameter(DLOCSVM(), "sample_weight")
-    for settings in ({"calibration": 2}, {"svm_solver": "libsvm"}):
+    for settings in ({"n_folds": 2}, {"solver": {"svm": "libsvm"}}):
         detector = DLOCSVM(**COMMON, **settings)
         assert not has_fit_parameter(detector, "sample_weight")
         assert (detector.fit(X).coef_ == DLOCSVM(**COMMON, **settings).fit(X, sample_weight=None).coef_).all()
