@@ -98,10 +98,10 @@ def test_a_linear_kernel_is_dpl(X, penalty, representation):
     beta = {"l21": 0.02, "l20": 0.0005, "l2eps": 0.02}[penalty]
     common = {"penalty": penalty, "beta": beta, "coupling": 3.0, "n_nonzero": 3, "representation": representation}
     kernel = KDPLOCSVM(init=coefficients(), alpha=0.01, **LINEAR, **common).fit(X)
-    linear = DPLOCSVM(init=coefficients() @ units(X), gamma=0.01, **common).fit(X)
+    linear = DPLOCSVM(init=coefficients() @ units(X), alpha=0.01, **common).fit(X)
     assert linear.active_atoms_.sum() > 1
     assert_same_detector(kernel, linear, X)
-    assert kernel.alpha_ == linear.gamma_ == 0.01
+    assert kernel.alpha_ == linear.alpha_ == 0.01
     # P φ(y) = P_linear y: the analysis atoms are the same combinations of features.
     over_features = kernel.kernel_map_.coefficients(kernel.analysis_dictionary_).T @ units(X)
     size = np.abs(linear.analysis_dictionary_).max()

@@ -19,7 +19,7 @@ from oddatom.boundary.row_space import as_block, fit_rows
 from oddatom.decisions import flag
 from oddatom.estimators._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.estimators._weights import check_weights
-from oddatom.exceptions import DegenerateMarginWarning, SolverWarning
+from oddatom.exceptions import DegenerateMarginWarning, OddAtomError, SolverWarning
 from oddatom.model_io.mixin import SaveMixin
 from oddatom.rows.array import OneClassShard
 
@@ -102,9 +102,11 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
             with np.errstate(over="ignore"):
                 offset = float((fit.rho - fit.tolerance) * np.float64(unit) * unit)
             if not np.isfinite(offset):
-                raise ValueError(f"X is too large: its margin overflows (largest entry {top:.3g}). Divide it first.")
+                problem = f"X is too large: its margin overflows (largest entry {top:.3g})."
+                raise OddAtomError(problem, parameter="X", advice="Divide it first.")
             if unit * unit < np.finfo(np.float64).tiny:
-                raise ValueError(f"X is too small: its margin vanishes (largest entry {top:.3g}). Multiply it first.")
+                problem = f"X is too small: its margin vanishes (largest entry {top:.3g})."
+                raise OddAtomError(problem, parameter="X", advice="Multiply it first.")
             self.coef_ = fit.w[None, :] * unit
             self.offset_ = offset
             self.dual_coef_ = dual_coef
