@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import InvalidParameterError
+
+SHOWN = 5  # parts of a warning that are named
 
 
 class OddAtomError(ValueError):
@@ -21,11 +24,36 @@ class OddAtomError(ValueError):
         What was passed for it.
     advice : str
         What to do about it.
+    options : dict of str to object
+        Parameters that the advice names, each written as "{name}" when it is passed, with the values that it proposes;
+        None where it proposes none.
+    owner : str or None
+        The class, or function, that the problem is one of.
     """
 
-    def __init__(self, problem: str, *, parameter: str | None = None, value: Any = None, advice: str = "") -> None:
+    def __init__(
+        self,
+        problem: str,
+        *,
+        parameter: str | None = None,
+        value: Any = None,
+        advice: str = "",
+        options: Mapping[str, Any] | None = None,
+        owner: str | None = None,
+    ) -> None:
         super().__init__(problem)
-        self.problem, self.parameter, self.value, self.advice = problem, parameter, value, advice
+        self.problem, self.parameter, self.value, self.owner = problem, parameter, value, owner
+        self.options = dict(options or {})
+        self._advice = advice
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return self.advise(in_python)
+
+    def advise(self, write: Callable[[str, Any], str]) -> str:
+        """Return the advice with every option in it written by a function of its name and value."""
+        return _written(self._advice, self.options, write)
 
     def __str__(self) -> str:
         return joined(self.problem, self.advice)
@@ -35,14 +63,18 @@ class OddAtomError(ValueError):
 
 
 class ParameterError(OddAtomError, InvalidParameterError):
-    """A parameter is not what it must be; `problem` begins with "must", and `owner` is the class it belongs to."""
+    """A parameter is not what it must be; `problem` begins with "must", and `owner` is whose parameter it is."""
 
     def __init__(self, owner: str, parameter: str, problem: str, *, value: Any = None, advice: str = "") -> None:
-        super().__init__(problem, parameter=parameter, value=value, advice=advice)
-        self.owner = owner
+        super().__init__(problem, parameter=parameter, value=value, advice=advice, owner=owner)
 
     def __str__(self) -> str:
         return joined(f"The {self.parameter!r} parameter of {self.owner} {self.problem}", self.advice)
+
+
+def in_python(name: str, value: Any) -> str:
+    """Return an option as it is written in Python: 'encoding', or encoding='latin-1'."""
+    return repr(name) if value is None else f"{name}={value!r}"
 
 
 def joined(problem: str, advice: str) -> str:
@@ -50,6 +82,12 @@ def joined(problem: str, advice: str) -> str:
     if not advice:
         return problem
     return f"{problem}{'' if problem.endswith('.') else ';'} {advice}"
+
+
+def _written(text: str, options: Mapping[str, Any], write: Callable[[str, Any], str]) -> str:
+    for name, value in options.items():
+        text = text.replace(f"{{{name}}}", write(name, value))
+    return text
 
 
 def _restored(cls: type[OddAtomError], fields: dict[str, Any]) -> OddAtomError:
@@ -82,19 +120,41 @@ class DeviceWarning(OddAtomWarning):
     """The device that a model was made for is not there; the CPU is used instead."""
 
 
-class ModelFileError(ValueError):
+class ModelFileError(OddAtomError):
     """A file cannot be loaded as a model: it is something else, damaged, or newer than this package."""
 
 
 class TableWarning(OddAtomWarning):
-    """A table lacks columns of the training table, or holds values that cannot be read; they count as missing."""
+    """A table lacks columns of the training table, or holds values that cannot be read; they count as missing.
+
+    Parameters
+    ----------
+    said : str, or dict of str to str
+        What there is to say; by kind, where warnings of one kind differ in numbers alone.
+    options : dict of str to object, optional
+        Parameters that it names as "{name}", as in `OddAtomError`.
+    """
+
+    def __init__(self, said: str | Mapping[str, str], options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(said)
+        self.said = {said: said.rstrip(".")} if isinstance(said, str) else dict(said)
+        self.options = dict(options or {})
+
+    def parts(self, write: Callable[[str, Any], str] = in_python) -> dict[str, str]:
+        """Return the first parts by kind, options written by a function, and how many more there are."""
+        first = dict(list(self.said.items())[:SHOWN])
+        more = {"more": f"and {len(self.said) - SHOWN} more"} if len(self.said) > SHOWN else {}
+        return {kind: _written(text, self.options, write) for kind, text in {**first, **more}.items()}
+
+    def __str__(self) -> str:
+        return "; ".join(self.parts().values()) + "."
 
 
-class TableError(ValueError):
+class TableError(OddAtomError):
     """A file cannot be read or written as a table; the message says why in one line, and what to do."""
 
 
-class DataSetUnavailable(ValueError):
+class DataSetUnavailable(OddAtomError):
     """A data set of the paper cannot be had, or is not the one the paper used; the message says why and what to do."""
 
 

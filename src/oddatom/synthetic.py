@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from oddatom.exceptions import OddAtomError, ParameterError
+
 KINDS = ("shift", "swap")
 
 
@@ -68,21 +70,20 @@ def corrupt_features(
     (8, 8)
     """
     if kind not in KINDS:
-        raise ValueError(f"The 'kind' parameter of corrupt_features must be one of {KINDS}. Got {kind!r} instead.")
+        raise ParameterError("corrupt_features", "kind", f"must be one of {KINDS}. Got {kind!r} instead.", value=kind)
     if not 0 < share <= 1:
-        raise ValueError(
-            f"The 'share' parameter of corrupt_features must be in the range (0, 1]. Got {share!r} instead."
-        )
+        problem = f"must be in the range (0, 1]. Got {share!r} instead."
+        raise ParameterError("corrupt_features", "share", problem, value=share)
     if most_features < 1:
-        raise ValueError(
-            f"The 'most_features' parameter of corrupt_features must be at least 1. Got {most_features!r} instead."
-        )
+        problem = f"must be at least 1. Got {most_features!r} instead."
+        raise ParameterError("corrupt_features", "most_features", problem, value=most_features)
     X = np.array(X, dtype=np.float64)
     N, m = X.shape
     rng = check_random_state(random_state)
     varied = np.flatnonzero(X.min(axis=0) < X.max(axis=0))
     if varied.size == 0:
-        raise ValueError("X holds only constant columns: there is nothing to corrupt. Pass data that vary.")
+        problem = "X holds only constant columns: there is nothing to corrupt."
+        raise OddAtomError(problem, parameter="X", advice="Pass data that vary.")
     original = X.copy()
     low, high = np.quantile(X, [0.05, 0.95], axis=0)
     spread = np.where(high > low, high - low, X.std(axis=0))

@@ -33,7 +33,7 @@ def fails(run, tmp_path):
         (b"\n\n", "is empty. Pass"),
         (b"a,b\n", "has a header and no rows. Pass"),
         (b"a,b\n1,2\n", "the table has one row: there is nothing to compare it with. Pass at least two."),
-        (b"PAR1 and more", "is no csv table but a parquet file: name it .parquet, or pass --format parquet."),
+        (b"PAR1 and more", "is no csv table but a parquet file. Name it .parquet, or pass --format parquet."),
         (b"PK\x03\x04....", "a zip file or a spreadsheet"),
         (b"\0\1\2\3" * 99, "is not a table: it holds binary data."),
         ("a,b\n1,2\n".encode("utf-16-le"), "is not UTF-8 but looks like UTF-16. Pass --encoding utf-16-le."),

@@ -13,10 +13,10 @@ import pytest
 from cli_tables import N_ROWS, csv_rows
 
 from oddatom import load
-from oddatom.cli.advice import as_options
 from oddatom.cli.console import Console
 from oddatom.cli.stopping import Stopped, stoppable
 from oddatom.cli.tables import told
+from oddatom.exceptions import TableWarning
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes and signals of POSIX")
 
@@ -81,10 +81,12 @@ def test_warnings_for_programmers_are_not_told(capsys):
     with told(Console()) as said:
         for kind in (ResourceWarning, DeprecationWarning, PendingDeprecationWarning, ImportWarning, FutureWarning):
             warnings.warn("for programmers", kind, stacklevel=1)
-        warnings.warn("for users; fit with missing='always'", UserWarning, stacklevel=1)
+        for n in (1, 2):
+            parts = {"kind": f"{n} for users, fit with {{missing}}", "other": "another"}
+            warnings.warn(TableWarning(parts, {"missing": "always"}), stacklevel=1)
         warnings.warn("numbers overflow", RuntimeWarning, stacklevel=1)
-    assert said == ["for users; fit with --missing always", "numbers overflow"]
-    assert capsys.readouterr().err.count("warning:") == 2
+    assert said == ["1 for users, fit with --missing always", "another", "numbers overflow"]
+    assert capsys.readouterr().err.count("warning:") == 3
 
 
 def test_advice_names_options(run, table, tmp_path, model):
@@ -99,7 +101,6 @@ def test_advice_names_options(run, table, tmp_path, model):
     encoder = load(tmp_path / "m.oddatom")["table"]
     assert "size is missing" in encoder.get_feature_names_out()
     assert "day" not in encoder.source_
-    assert as_options("; fit with n_folds=5.") == "; fit on at least ten rows, or with --detector oddatom."
     assert run("inspect", table).line().endswith("it does not start as one. Pass a file that `oddatom fit` wrote.")
 
 

@@ -57,7 +57,7 @@ class WithSVM(Plain):
 
 class Uncalibrated(WithSVM):
     def _calibration_advice(self, fitted):
-        return f"call {'calibrate' if fitted else 'fit'}"
+        return f"call {'calibrate' if fitted else 'fit'}."
 
 
 class Nameless(Plain):

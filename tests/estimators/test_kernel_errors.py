@@ -35,6 +35,7 @@ BAD_PARAMETERS = {
     "choice": ({"approximation": ("first", 9)}, r"choice 'uniform' or 'kmeans\+\+' or 'leverage'\. Got \('first', 9\)"),
     "choice alone": ({"approximation": "leverage"}, r"'approximation' parameter of NAME .* Got 'leverage' instead"),
     "rank_tol": ({"kernel_params": {"rank_tol": 1.0}}, r"'kernel_params' parameter of NAME .* Got 1\.0 instead"),
+    "degree beyond floats": ({"kernel_params": {"degree": 10**400}}, r"for 'degree'\. Got 1000"),
     "rank_tol zero": ({"kernel_params": {"rank_tol": 0.0}}, r"'kernel_params' parameter of NAME .* Got 0\.0 instead"),
     "coding": ({"kernel_params": {"coding": "omp"}}, r"'kernel_params' parameter of NAME .* Got 'omp' instead"),
     "unknown key": (

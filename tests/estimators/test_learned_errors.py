@@ -14,7 +14,7 @@ BAD_PARAMETERS = {
     "nu above one": ({"nu": 1.5}, r"The 'nu' parameter .* Got 1\.5 instead"),
     "nu negative": ({"nu": -0.1}, r"The 'nu' parameter .* Got -0\.1 instead"),
     "beta": ({"beta": -1.0}, r"The 'beta' parameter .* Got -1\.0 instead\. .*0 switches the penalty off"),
-    "penalty": ({"penalty": "l22"}, r"The 'penalty' parameter of NAME must be a str among .* Got 'l22' instead"),
+    "penalty": ({"penalty": "l22"}, r"The 'penalty' parameter of NAME must be 'l21' or .* Got 'l22' instead"),
     "n_nonzero": ({"n_atoms": 3, "n_nonzero": 4}, r"'n_nonzero' .* at most n_atoms = 3\. Got 4 instead; lower"),
     "init text": ({"init": [["a"] * 6]}, r"'init' parameter of NAME must be an array of numbers"),
     "n_jobs": ({"n_jobs": 0}, r"'n_jobs' parameter of NAME"),

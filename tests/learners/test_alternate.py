@@ -341,7 +341,7 @@ def test_without_penalty_too_it_is_ksvd():
 @pytest.mark.parametrize("penalty", ["l21", "l20"])
 def test_a_huge_beta_trims_every_atom(penalty, svm_solver):
     X = positive(40)
-    model = DLOCSVM(penalty=penalty, beta=100.0, svm_solver=svm_solver, random_state=0)
+    model = DLOCSVM(penalty=penalty, beta=100.0, solver={"svm": svm_solver}, random_state=0)
     with pytest.warns(AllAtomsTrimmedWarning, match=r"beta=100\.0 outweighs .* every score is 0\. Lower beta"):
         model.fit(X)
     assert_array_equal(model.score_samples(X), np.zeros(40))

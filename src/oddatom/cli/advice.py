@@ -1,24 +1,32 @@
-"""What the library advises, in words that the command line understands."""
+"""Errors and warnings of the library in words of the command line, by their fields."""
 
 from __future__ import annotations
 
-import re
+from typing import Any
+
+from oddatom.exceptions import OddAtomError, ParameterError, joined
 
 _OPTIONS = {"random_state": "seed", "n_jobs": "threads", "max_levels": "max-levels"}
-_NAMES = "format|delimiter|encoding|columns|ignore"
-_SENTENCES = {
-    "header=False": "--no-header",
-    "fit with n_folds=5": "fit on at least ten rows, or with --detector oddatom",
-    "a file that oddatom.save wrote": "a file that `oddatom fit` wrote",
-    "this TableEncoder": "this model",
-    "TableEncoder": "the model",
+_ADVICE = {
+    "fit with n_folds=5.": "fit on at least ten rows, or with --detector oddatom.",
+    "Pass a file that oddatom.save wrote.": "Pass a file that `oddatom fit` wrote.",
 }
 
 
-def as_options(text: str) -> str:
-    """Return words of the library with options in place of parameters: --encoding latin-1, --seed."""
-    text = re.sub(r"^The '(\w+)' parameter of \w+", lambda found: f"--{_OPTIONS.get(found[1], found[1])}", text)
-    text = re.sub(r"\b(encoding|format|missing|dates)='([\w-]+)'", r"--\1 \2", text)
-    for said, meant in _SENTENCES.items():
-        text = text.replace(said, meant)
-    return re.sub(rf"\b(pass |pass its |or |in |with )'({_NAMES})'", r"\1--\2", text)
+def as_option(name: str, value: Any) -> str:
+    """Return a parameter as an option: --encoding latin-1, --seed."""
+    if name == "header" and value is False:
+        return "--no-header"
+    option = f"--{_OPTIONS.get(name, name)}"
+    return option if value is None else f"{option} {value}"
+
+
+def sentence(error: OddAtomError) -> str:
+    """Return an error with options in place of parameters, and the model in place of classes."""
+    problem = error.problem
+    if isinstance(error, ParameterError) and error.parameter is not None:
+        problem = f"{as_option(error.parameter, None)} {problem}"
+    elif error.owner is not None:
+        problem = problem.replace(f"this {error.owner}", "this model").replace(error.owner, "the model")
+    advice = error.advise(as_option)
+    return joined(problem, _ADVICE.get(advice, advice))

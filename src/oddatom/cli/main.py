@@ -8,8 +8,8 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from oddatom.cli.advice import as_options
 from oddatom.cli.console import Console, WrongUse
 from oddatom.cli.parser import make_parser
 from oddatom.cli.stopping import Stopped, leave, stoppable
@@ -70,7 +70,10 @@ def _one_line(error: BaseException) -> str:
         if error.errno == errno.ENOSPC:
             return f"the disk is full{where}. No file is half written; free some room or choose another place."
         return f"{error.strerror}{where}. Check the place and its permissions."
-    return as_options(" ".join(str(error).split()) or type(error).__name__)
+    said = str(error)
+    if hasattr(error, "advise"):  # one of ours; they come with scikit-learn, which `--help` does not wait for
+        said = import_module("oddatom.cli.advice").sentence(error)
+    return " ".join(said.split()) or type(error).__name__
 
 
 def _drop_output() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from oddatom.cli.advice import as_options
+from oddatom.cli.advice import as_option
 from oddatom.cli.console import Console, WrongUse, printable
 from oddatom.exceptions import TableError, TableWarning
 from oddatom.table import TableWriter, open_table
@@ -86,7 +85,7 @@ def table_writer(path: str) -> TableWriter:
     try:
         return TableWriter(path, format="csv" if path != "-" and is_stream(path) else None)
     except TableError as error:
-        raise TableError(str(error).replace(" or pass 'format'", "")) from None
+        raise TableError(error.problem, advice="Rename it.") from None  # no option says how to write
 
 
 def check_streams(options: argparse.Namespace, output: str | None) -> None:
@@ -125,23 +124,22 @@ def for_output(table: pa.Table, output: str, console: Console) -> pa.Table:
 
 @contextmanager
 def told(console: Console) -> Iterator[list[str]]:
-    """Say warnings as lines, those that differ in numbers alone once; yield the list of what was said."""
+    """Say warnings as lines, those of one kind once; yield the list of what was said."""
     said: list[str] = []
-    seen = set()
+    kinds: set[str] = set()
     again = False
 
     def tell(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         nonlocal again
         if not issubclass(category, UserWarning | RuntimeWarning):  # the others are for programmers
             return
-        text = as_options(" ".join(str(message).split()))
-        for part in text.rstrip(".").split("; ") if issubclass(category, TableWarning) else [text]:
-            kind = re.sub(r"values?|\d+|, for instance .*", "", part)
-            again |= kind in seen
-            if kind not in seen:
-                seen.add(kind)
-                said.append(part)
-                console.warn(part)
+        parts = message.parts(as_option) if isinstance(message, TableWarning) else {str(message): str(message)}
+        for kind, part in parts.items():
+            again |= kind in kinds
+            if kind not in kinds:
+                kinds.add(kind)
+                said.append(" ".join(part.split()))
+                console.warn(said[-1])
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")

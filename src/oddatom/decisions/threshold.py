@@ -7,12 +7,12 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom.decisions.auto import auto_offset
 from oddatom.decisions.fdr import benjamini_hochberg
 from oddatom.decisions.share import share_offset
+from oddatom.exceptions import OddAtomError, ParameterError
 
 FDR = 0.1  # the level of threshold="fdr"
 
@@ -52,10 +52,13 @@ def check_threshold(name: str, threshold: Any, names: Sequence[str] = ("svm", *O
         if isinstance(kind, str) and kind == "fdr" and isinstance(level, Real) and 0.0 < float(level) < 1.0:
             return Threshold("fdr", float(level))
     quoted = ", ".join(repr(one) for one in names)
-    raise InvalidParameterError(
-        f"The 'threshold' parameter of {name} must be {quoted}, a float in the range (0.0, 0.5], 'fdr' or ('fdr', q) "
-        f"with q in the range (0.0, 1.0). Got {threshold!r} instead. A float is the share of training rows to flag, q "
-        "the share of false alarms among the rows flagged."
+    raise ParameterError(
+        name,
+        "threshold",
+        f"must be {quoted}, a float in the range (0.0, 0.5], 'fdr' or ('fdr', q) with q in the range (0.0, 1.0). Got "
+        f"{threshold!r} instead.",
+        value=threshold,
+        advice="A float is the share of training rows to flag, q the share of false alarms among the rows flagged.",
     )
 
 
@@ -77,7 +80,8 @@ def flag(
     """
     if threshold is not None and threshold.kind == "fdr":
         if p_values is None:
-            raise ValueError("Rows are flagged by p-values where the threshold is 'fdr'. Pass them.")
+            problem = "Rows are flagged by p-values where the threshold is 'fdr'."
+            raise OddAtomError(problem, parameter="p_values", advice="Pass them.")
         return benjamini_hochberg(p_values, threshold.level)
     return scores < offset
 
@@ -118,10 +122,8 @@ class ThresholdMixin:
         checked = check_threshold(name, threshold, self._thresholds)
         advice = self._calibration_advice(fitted) if checked.kind == "fdr" else None
         if advice is not None:
-            raise InvalidParameterError(
-                f"The 'threshold' parameter of {name} must not be 'fdr' without p-values. Got {threshold!r} instead; "
-                f"{advice}."
-            )
+            problem = f"must not be 'fdr' without p-values. Got {threshold!r} instead"
+            raise ParameterError(name, "threshold", problem, value=threshold, advice=advice)
         return checked
 
     def _offset(self, threshold: Threshold) -> float:

@@ -21,7 +21,7 @@ from oddatom.estimators._callbacks import CallbackSupportMixin
 from oddatom.estimators._routing import score_elsewhere
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import check_rows
-from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, SolverWarning
+from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, OddAtomError, SolverWarning
 from oddatom.explain import Explanation, as_frame_like, margin_by_atom, residual_by_feature
 from oddatom.scaling.linear import Scaling
 from oddatom.scores import SCORES, CodeStatistics
@@ -205,9 +205,10 @@ class DictionaryDetector(
         X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_features=0)
         n = self.components_.shape[0]
         if X.shape[1] != n:
-            raise ValueError(
-                f"Codes must have one column per active atom, {n}. Got {X.shape[1]} instead; "
-                "pass what transform returned."
+            raise OddAtomError(
+                f"Codes must have one column per active atom, {n}. Got {X.shape[1]} instead",
+                parameter="X",
+                advice="pass what transform returned.",
             )
         return self.scaling_.undo(np.asarray(X @ self.components_))
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from oddatom.decisions import CrossConformal, fold_rows
 from oddatom.estimators._validation import check_rows
+from oddatom.exceptions import OddAtomError, ParameterError
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
 
@@ -46,9 +47,11 @@ class CalibratedMixin:
         """
         check_is_fitted(self)
         if self.conformal_ is None or self.fold_models_ is None or self.fold_rows_ is None:
-            raise ValueError(
-                f"The 'n_folds' parameter of {type(self).__name__} must be a number of folds for p-values. Got "
-                "None instead; fit with n_folds=5."
+            raise ParameterError(
+                type(self).__name__,
+                "n_folds",
+                "must be a number of folds for p-values. Got None instead",
+                advice="fit with n_folds=5.",
             )
         X = check_rows(self, X, reset=False)
         folds = zip(self.fold_models_, self.fold_rows_, strict=True)
@@ -57,7 +60,7 @@ class CalibratedMixin:
 
     def _calibration_advice(self, fitted: bool) -> str | None:
         calibrated = self.conformal_ is not None if fitted else self.n_folds is not None
-        return None if calibrated else "fit with n_folds=5"
+        return None if calibrated else "fit with n_folds=5."
 
     def _check_folds(self, n_rows: int) -> None:
         """Refuse folds that leave nothing to hold out, or fewer than two rows to fit."""
@@ -65,9 +68,13 @@ class CalibratedMixin:
             return
         largest = -(-n_rows // self.n_folds)
         if self.n_folds > n_rows or n_rows - largest < 2:
-            raise ValueError(
-                f"The 'n_folds' parameter of {type(self).__name__} must leave every fold a row and every fold's "
-                f"model two. Got {self.n_folds} with {n_rows} rows instead; pass more rows, or None."
+            raise ParameterError(
+                type(self).__name__,
+                "n_folds",
+                "must leave every fold a row and every fold's model two. Got "
+                f"{self.n_folds} with {n_rows} rows instead",
+                value=self.n_folds,
+                advice="pass more rows, or None.",
             )
 
     def _calibrate(self, source: Source) -> None:
@@ -95,9 +102,13 @@ class CalibratedMixin:
             fold = ArraySource(check_rows(model, X, reset=True))
             model._fit(fold, (fold.X, None))
         except ValueError as error:
-            raise ValueError(
-                f"{type(self).__name__} cannot be fitted without one of {self.n_folds} folds. {error} Or lower "
-                "'n_folds', or pass None."
+            name = type(self).__name__
+            raise OddAtomError(
+                f"{name} cannot be fitted without one of {self.n_folds} folds. {error}",
+                parameter="n_folds",
+                value=self.n_folds,
+                advice="Or lower 'n_folds', or pass None.",
+                owner=name,
             ) from None
         model._calibrate(fold)
         for name in _BY_ROW:

@@ -24,7 +24,7 @@ from oddatom.estimators._callbacks import DEPTH, FitProgress, with_callbacks
 from oddatom.estimators._grouped import read_penalty, read_solver
 from oddatom.estimators._routing import opened
 from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, old_model_on_error
-from oddatom.exceptions import DegenerateMarginWarning, ParameterError, WorkerLostError
+from oddatom.exceptions import DegenerateMarginWarning, OddAtomError, ParameterError, WorkerLostError
 from oddatom.learners.alternate import Learner, Model, fit_last_svm, learn
 from oddatom.learners.initial import INITS, initial_dictionary
 from oddatom.passes import ShardGroup, SweepPasses
@@ -135,9 +135,12 @@ class LearnedDetector(DictionaryDetector):
                 advice="leave sample_weight out, or repeat rows.",
             )
         if self.n_folds is not None:
-            raise ValueError(
-                f"The 'n_folds' parameter of {name} must be None for rows with weights. Got {self.n_folds} "
-                "instead; leave sample_weight out, or repeat rows."
+            raise ParameterError(
+                name,
+                "n_folds",
+                f"must be None for rows with weights. Got {self.n_folds} instead",
+                value=self.n_folds,
+                advice="leave sample_weight out, or repeat rows.",
             )
 
     def _fit(self, source: Source, given: tuple[Any, Any]) -> OneClassFit:
@@ -187,7 +190,9 @@ class LearnedDetector(DictionaryDetector):
         scaling = source.fit_scaling(self.scaling)
         if scaling.scale == 1.0 and not source.nonzero(RowMap(scaling)).any():
             kind = "nothing but zeros" if self.scaling is None else f"only constant columns (scaling={self.scaling!r})"
-            raise ValueError(f"X holds {kind}: there is nothing to learn. Pass data that vary.")
+            raise OddAtomError(
+                f"X holds {kind}: there is nothing to learn.", parameter="X", advice="Pass data that vary."
+            )
         return RowMap(scaling), {"scaling_": scaling, "scale_": scaling.scale}
 
     def _first_dictionary(
@@ -204,32 +209,28 @@ class LearnedDetector(DictionaryDetector):
 
     def _learner(self, m: int, n_columns: int) -> tuple[Learner, int]:
         """Fill in what was left to the data, and check what depends on them; return the learner and n_atoms."""
-        n_atoms = self.n_atoms
+        n_atoms, name = self.n_atoms, type(self).__name__
         if not isinstance(self.init, str):
             try:
                 shape = np.asarray(self.init, dtype=np.float64).shape
             except (ValueError, TypeError) as error:
-                raise ValueError(
-                    f"The 'init' parameter of {type(self).__name__} must be an array of numbers. {error}; "
-                    "pass one row per atom."
-                ) from None
+                problem = f"must be an array of numbers. {error}"
+                raise ParameterError(name, "init", problem, value=self.init, advice="pass one row per atom.") from None
             wanted = (n_atoms if n_atoms is not None else shape[0] if shape else 0, n_columns)
             if shape != wanted or wanted[0] == 0:
                 wanted = (max(wanted[0], 1), n_columns)
-                raise ValueError(
-                    f"The 'init' parameter of {type(self).__name__} must be an array of shape "
-                    f"(n_atoms, {self._init_columns}) = {wanted}. Got shape {shape} instead; pass one row per atom."
+                problem = (
+                    f"must be an array of shape (n_atoms, {self._init_columns}) = {wanted}. Got shape {shape} instead"
                 )
+                raise ParameterError(name, "init", problem, value=self.init, advice="pass one row per atom.")
             n_atoms = wanted[0]
         n_atoms = 2 * m if n_atoms is None else int(n_atoms)
         s = max(1, round(m**0.5)) if self.n_nonzero is None else int(self.n_nonzero)
         if self.n_nonzero is None:
             s = min(s, n_atoms)
         if s > n_atoms:
-            raise ValueError(
-                f"The 'n_nonzero' parameter of {type(self).__name__} must be at most n_atoms = {n_atoms}. "
-                f"Got {s} instead; lower n_nonzero or raise n_atoms."
-            )
+            problem = f"must be at most n_atoms = {n_atoms}. Got {s} instead"
+            raise ParameterError(name, "n_nonzero", problem, value=s, advice="lower n_nonzero or raise n_atoms.")
         learner = self._make_learner(
             s=s,
             penalty=self._make_penalty(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from oddatom.learners.dpl import PAIR_SOLVERS
 from oddatom.penalties import PENALTIES
 
 EPSILON = 0.1
+LARGEST = sys.float_info.max
 EXACT_ROWS = 4000  # approximation="auto" is exact up to here
 N_LANDMARKS = 256  # and takes so many above
 
@@ -127,7 +129,8 @@ def read_approximation(owner: str, given: Any) -> Approximation:
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    number: Any = value  # mypy orders no `Real`
+    return isinstance(value, Real) and not isinstance(value, bool) and -LARGEST <= number <= LARGEST
 
 
 def _is_positive(value: Any) -> bool:

@@ -24,7 +24,7 @@ from oddatom.estimators._grouped import (
     read_kernel_params,
 )
 from oddatom.estimators._validation import check_rows
-from oddatom.exceptions import IndefiniteKernelWarning, ParameterError
+from oddatom.exceptions import IndefiniteKernelWarning, OddAtomError, ParameterError
 from oddatom.explain import as_frame_like, margin_by_atom
 from oddatom.kernels.coordinates import KernelMap, fit_kernel_map
 from oddatom.kernels.functions import GAMMAS, KERNELS, Kernel, find_gamma, shorten
@@ -155,31 +155,38 @@ class KernelDetector(LearnedDetector):
 
     def _check_coordinates(self, varied: bool, N: int) -> None:
         if not varied:
-            raise ValueError(
-                "The positive part of the kernel of all training rows is zero: there is nothing to learn. Try another "
-                "kernel."
-                if self._exact(N)
-                else f"The {self._read_approximation().n} landmarks see nothing of the other rows. Pass a larger "
-                "number as 'approximation', or ('leverage', number)."
-            )
+            problem = "The positive part of the kernel of all training rows is zero: there is nothing to learn."
+            advice, parameter = "Try another kernel.", "kernel"
+            if not self._exact(N):
+                problem = f"The {self._read_approximation().n} landmarks see nothing of the other rows."
+                advice = "Pass a larger number as 'approximation', or ('leverage', number)."
+                parameter = "approximation"
+            raise OddAtomError(problem, parameter=parameter, value=getattr(self, parameter), advice=advice)
 
     def _check_gram(self, K: np.ndarray) -> None:
         name = type(self).__name__
         if self.scaling is not None:
-            raise ValueError(
-                f"The 'scaling' parameter of {name} must be None where kernel='precomputed'. Got {self.scaling!r} "
-                "instead; scale the data before you compute their kernel."
+            raise ParameterError(
+                name,
+                "scaling",
+                f"must be None where kernel='precomputed'. Got {self.scaling!r} instead",
+                value=self.scaling,
+                advice="scale the data before you compute their kernel.",
             )
         if K.shape[0] != K.shape[1]:
-            raise ValueError(
+            raise OddAtomError(
                 f"With kernel='precomputed' {name} is fitted on the square matrix of the training rows' kernel. Got "
-                f"shape {K.shape} instead; pass K(X, X)."
+                f"shape {K.shape} instead",
+                parameter="X",
+                advice="pass K(X, X).",
+                owner=name,
             )
         apart, size = float(np.abs(K - K.T).max()), float(np.abs(K).max())
         if apart > 1e-8 * size:
-            raise ValueError(
-                f"A precomputed kernel must be symmetric. Entries differ from their mirror image by up to {apart:.3g}; "
-                "pass (K + K.T) / 2 if that is rounding."
+            raise OddAtomError(
+                f"A precomputed kernel must be symmetric. Entries differ from their mirror image by up to {apart:.3g}",
+                parameter="X",
+                advice="pass (K + K.T) / 2 if that is rounding.",
             )
 
     def _first_dictionary(

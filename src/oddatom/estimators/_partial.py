@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom.estimators._routing import _is_dask
 from oddatom.estimators._validation import check_rows
-from oddatom.exceptions import OddAtomWarning
+from oddatom.exceptions import OddAtomError, OddAtomWarning, ParameterError
 from oddatom.rows import Source
 from oddatom.rows.remembered import Memory, most_rows
 
@@ -65,17 +64,24 @@ def _is_fitted(detector: Any) -> bool:
 
 def _check_enough(detector: Any, n_new: int, n_rows: int, decay: float) -> None:
     if n_rows < 2:
-        raise ValueError(
-            f"After a batch of {n_new} row{'s' if n_new != 1 else ''}, with decay={decay:g}, {type(detector).__name__} "
-            f"has {n_rows} to learn from where it needs at least 2. Pass more rows at a time, or a larger decay."
+        name = type(detector).__name__
+        raise OddAtomError(
+            f"After a batch of {n_new} row{'s' if n_new != 1 else ''}, with decay={decay:g}, {name} has {n_rows} to "
+            "learn from where it needs at least 2.",
+            parameter="X",
+            advice="Pass more rows at a time, or a larger decay.",
+            owner=name,
         )
 
 
 def _check_decay(detector: Any, decay: Any) -> float:
     if isinstance(decay, bool) or not isinstance(decay, Real) or not 0.0 <= float(decay) <= 1.0:
-        raise InvalidParameterError(
-            f"The 'decay' parameter of {type(detector).__name__}.partial_fit must be a float in the range [0.0, 1.0]. "
-            f"Got {decay!r} instead. It is the share of earlier rows that a batch leaves in memory; {DECAY} is usual."
+        raise ParameterError(
+            f"{type(detector).__name__}.partial_fit",
+            "decay",
+            f"must be a float in the range [0.0, 1.0]. Got {decay!r} instead.",
+            value=decay,
+            advice=f"It is the share of earlier rows that a batch leaves in memory; {DECAY} is usual.",
         )
     return float(decay)
 
@@ -84,12 +90,17 @@ def _check_here(detector: Any, X: Any) -> None:
     """Refuse rows that are not in memory, and devices."""
     name = type(detector).__name__
     if isinstance(X, Source) or _is_dask(X):
-        raise ValueError(
-            f"{name}.partial_fit takes rows in memory. Got a {type(X).__name__} instead; pass it block by block, for "
-            "instance X.compute()."
+        raise OddAtomError(
+            f"{name}.partial_fit takes rows in memory. Got a {type(X).__name__} instead",
+            parameter="X",
+            advice="pass it block by block, for instance X.compute().",
+            owner=name,
         )
     if detector.device != "cpu":
-        raise ValueError(
-            f"The 'device' parameter of {name} must be 'cpu' for partial_fit. Got {detector.device!r} instead; fit "
-            "takes all rows to a device at once."
+        raise ParameterError(
+            name,
+            "device",
+            f"must be 'cpu' for partial_fit. Got {detector.device!r} instead",
+            value=detector.device,
+            advice="fit takes all rows to a device at once.",
         )

@@ -13,6 +13,7 @@ import scipy.sparse
 
 from oddatom.estimators._validation import check_rows, refuse_masked
 from oddatom.estimators._weights import check_weights, refuse_weights
+from oddatom.exceptions import OddAtomError, ParameterError
 from oddatom.rows import Source
 from oddatom.rows import blocks as passes
 from oddatom.rows.array import ArraySource
@@ -35,12 +36,11 @@ def opened(detector: Any, X: Any, y: Any = None, sample_weight: Any = None) -> I
     try:
         refuse_weights(detector, sample_weight, f"rows elsewhere ({type(X).__name__}, device={detector.device!r})")
         if source.shape[0] < 2:
-            raise ValueError(
-                f"Found {source.shape[0]} rows where {type(detector).__name__} needs at least 2. Look at what was "
-                "passed."
-            )
+            problem = f"Found {source.shape[0]} rows where {type(detector).__name__} needs at least 2."
+            raise OddAtomError(problem, parameter="X", advice="Look at what was passed.")
         if source.n_features < 1:
-            raise ValueError(f"Found no columns where {type(detector).__name__} needs at least 1.")
+            problem = f"Found no columns where {type(detector).__name__} needs at least 1."
+            raise OddAtomError(problem, parameter="X")
         _take_names(detector, source)
         yield source, (X, y)
     finally:
@@ -77,14 +77,16 @@ def check_columns(detector: Any, source: Source) -> None:
     names, wanted = source.feature_names, getattr(detector, "feature_names_in_", None)
     if names is not None and wanted is not None and list(wanted) != list(names):
         extra = [n for n in names if n not in set(wanted)] or [n for n in wanted if n not in set(names)] or names
-        raise ValueError(
-            f"The columns must be those of the fit, in their order; {extra[0]!r} is not in its place. Pass "
-            f"{', '.join(map(repr, list(wanted)[:10]))}."
+        raise OddAtomError(
+            f"The columns must be those of the fit, in their order; {extra[0]!r} is not in its place.",
+            parameter="X",
+            advice=f"Pass {', '.join(map(repr, list(wanted)[:10]))}.",
         )
     if source.n_features != detector.n_features_in_:
-        raise ValueError(
+        raise OddAtomError(
             f"X has {source.n_features} features, but {type(detector).__name__} is expecting "
-            f"{detector.n_features_in_} features as input."
+            f"{detector.n_features_in_} features as input.",
+            parameter="X",
         )
 
 
@@ -115,14 +117,20 @@ def check_elsewhere(detector: Any) -> None:
     """Refuse parameters that need all rows as an array here."""
     name = type(detector).__name__
     if getattr(detector, "n_folds", None) is not None:
-        raise ValueError(
-            f"The 'n_folds' parameter of {name} must be None where rows are on a cluster, in files or on a device. "
-            f"Got {detector.n_folds} instead; for p-values pass an array, with device='cpu'."
+        raise ParameterError(
+            name,
+            "n_folds",
+            f"must be None where rows are on a cluster, in files or on a device. Got {detector.n_folds} instead",
+            value=detector.n_folds,
+            advice="for p-values pass an array, with device='cpu'.",
         )
     if getattr(detector, "kernel", None) == "precomputed":
-        raise ValueError(
-            f"The 'kernel' parameter of {name} must not be 'precomputed' where rows are on a cluster, in files or on a "
-            "device. Pass the rows and the kernel's name, or the matrix as an array with device='cpu'."
+        raise ParameterError(
+            name,
+            "kernel",
+            "must not be 'precomputed' where rows are on a cluster, in files or on a device.",
+            value="precomputed",
+            advice="Pass the rows and the kernel's name, or the matrix as an array with device='cpu'.",
         )
 
 

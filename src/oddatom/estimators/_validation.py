@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import validate_data
 
 from oddatom.arrays.memory import usable_memory
+from oddatom.exceptions import OddAtomError, ParameterError
 
 DEVICE = [str]  # see `check_parameters`; whether it is there is seen where rows are taken to it
 N_JOBS = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
@@ -22,18 +23,22 @@ N_JOBS = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -
 
 def check_parameters(estimator: Any, advice: dict[str, str]) -> None:
     """scikit-learn's check of `_parameter_constraints`, its sentence ended by what to do."""
+    owner = type(estimator).__name__
     try:
         estimator._validate_params()
+    except ParameterError:
+        raise
     except InvalidParameterError as error:
-        for name, help_ in advice.items():
-            if str(error).startswith(f"The {name!r} parameter"):
-                raise InvalidParameterError(f"{error} {help_}") from None
+        for name in estimator.get_params(deep=False):
+            start = f"The {name!r} parameter of {owner} "
+            if str(error).startswith(start):
+                problem, value = str(error).removeprefix(start), getattr(estimator, name)
+                raise ParameterError(owner, name, problem, value=value, advice=advice.get(name, "")) from None
         raise
     device = getattr(estimator, "device", "cpu")
     if re.fullmatch(r"cpu|auto|cuda(:[0-9]+)?", device) is None:
-        raise InvalidParameterError(
-            f"The 'device' parameter of {type(estimator).__name__} must be 'cpu', 'auto', 'cuda' or 'cuda:k'. Got "
-            f"{device!r} instead."
+        raise ParameterError(
+            owner, "device", f"must be 'cpu', 'auto', 'cuda' or 'cuda:k'. Got {device!r} instead.", value=device
         )
 
 
@@ -57,8 +62,9 @@ def old_model_on_error(estimator: Any) -> Iterator[None]:
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = False) -> Any:
     """Return X as finite float64 rows; sparse input, where accepted, as CSR, else dense; a tensor from its device."""
+    owner = type(estimator).__name__
     if isinstance(X, str | os.PathLike):
-        raise ValueError(_path_advice(estimator, os.fspath(X)))
+        raise _is_path(estimator, os.fspath(X))
     refuse_masked(estimator, X)
     if hasattr(X, "detach") and type(X).__module__.split(".")[0] == "torch":
         X = X.detach().cpu().numpy()
@@ -74,7 +80,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
         )
     except (ValueError, TypeError) as error:
         if "could not convert string" in str(error) or _other_columns(X):
-            raise ValueError(f"{error}. {_text_advice(X)}") from None
+            raise OddAtomError(f"{error}.", parameter="X", advice=_text_advice(X), owner=owner) from None
         if "features" not in str(error) or scipy.sparse.issparse(X) or np.isfinite(np.asarray(X, np.float64)).all():
             raise
         rows = np.asarray(X, np.float64)  # of the two mistakes NaN is named first, as scikit-learn does
@@ -92,10 +98,12 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
         names = getattr(estimator, "feature_names_in_", ())
         listed = ", ".join(repr(str(names[i])) if i < len(names) else str(i) for i in bad[:10])
         more = f" and {bad.size - 10} more" if bad.size > 10 else ""
-        raise ValueError(
-            f"Input X contains NaN or infinity in column{'s' if bad.size > 1 else ''} {listed}{more}. "
-            f"{type(estimator).__name__} needs finite numbers: fill missing values in (for instance with "
-            "sklearn.impute.SimpleImputer) or drop those rows or columns."
+        raise OddAtomError(
+            f"Input X contains NaN or infinity in column{'s' if bad.size > 1 else ''} {listed}{more}.",
+            parameter="X",
+            advice=f"{owner} needs finite numbers: fill missing values in (for instance with "
+            "sklearn.impute.SimpleImputer) or drop those rows or columns.",
+            owner=owner,
         )
     return rows if accept_sparse or not scipy.sparse.issparse(rows) else _dense(rows)
 
@@ -106,22 +114,27 @@ def refuse_masked(estimator: Any, X: Any) -> None:
         return
     where = np.argwhere(np.ma.getmaskarray(X))
     cell = ", column ".join(map(str, where[0]))
-    raise ValueError(
+    owner = type(estimator).__name__
+    raise OddAtomError(
         f"Input X is a masked array with {len(where):,} masked value{'s' if len(where) > 1 else ''}, the first in row "
-        f"{cell}. {type(estimator).__name__} needs a number in every cell: fill them in (for instance with X.filled) "
-        "or drop those rows (numpy.ma.compress_rows)."
+        f"{cell}.",
+        parameter="X",
+        advice=f"{owner} needs a number in every cell: fill them in (for instance with X.filled) or drop those rows "
+        "(numpy.ma.compress_rows).",
+        owner=owner,
     )
 
 
-def _path_advice(estimator: Any, path: str) -> str:
-    """Return what is wrong with a path in place of rows."""
-    name, read = type(estimator).__name__, "for instance with pandas.read_parquet or pandas.read_csv"
-    if not hasattr(estimator, "device"):  # it works here, on rows in memory alone
-        return f"{name} takes rows in memory, no files. Got the path {path!r}; read its rows first, {read}."
-    return (
-        f"Of files {name} has fit, score_samples, decision_function and predict. Got the path {path!r} for another "
-        f"method; read its rows first, {read}."
-    )
+def _is_path(estimator: Any, path: str) -> OddAtomError:
+    """Return the error that a path is in place of rows."""
+    name = type(estimator).__name__
+    if hasattr(estimator, "device"):
+        takes = f"Of files {name} has fit, score_samples, decision_function and predict."
+        problem = f"{takes} Got the path {path!r} for another method"
+    else:  # it works here, on rows in memory alone
+        problem = f"{name} takes rows in memory, no files. Got the path {path!r}"
+    advice = "read its rows first, for instance with pandas.read_parquet or pandas.read_csv."
+    return OddAtomError(problem, parameter="X", value=path, advice=advice, owner=name)
 
 
 def _takes_sparse(estimator: Any, X: Any) -> bool:

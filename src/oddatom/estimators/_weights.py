@@ -12,7 +12,10 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight
 
+from oddatom.exceptions import OddAtomError
+
 LEAST, MOST = 1e-100, 1e100
+_WEIGHT_0 = "give rows that are not to count the weight 0."
 Fit = TypeVar("Fit", bound=Callable)
 
 
@@ -53,68 +56,62 @@ def check_weights(detector: Any, sample_weight: Any, X: Any, y: Any = None) -> t
     name = type(detector).__name__
     if np.ma.is_masked(sample_weight):
         first = int(np.argmax(np.ma.getmaskarray(sample_weight)))
-        raise ValueError(
-            f"The 'sample_weight' of {name} must not be masked. Got a masked one for row {first}; give rows that are "
-            "not to count the weight 0."
-        )
+        raise _wrong(name, f"must not be masked. Got a masked one for row {first}", _WEIGHT_0)
     if getattr(getattr(sample_weight, "dtype", None), "kind", "") == "c":
-        raise ValueError(f"The 'sample_weight' of {name} must be real numbers. Got complex ones; pass their sizes.")
+        raise _wrong(name, "must be real numbers. Got complex ones", "pass their sizes.")
     try:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
         if not np.isfinite(weights).all():  # of one number for all rows
             raise ValueError(f"weights of {weights[0]:g}")
     except (ValueError, TypeError) as error:
-        raise ValueError(_trouble(name, sample_weight, X.shape[0], error)) from None
+        raise _trouble(name, sample_weight, X.shape[0], error) from None
     if (weights < 0.0).any():
         worst = int(np.argmin(weights))
-        raise ValueError(
-            f"The 'sample_weight' of {name} must not be negative. Got {weights[worst]:g} for row {worst}; give rows "
-            "that are not to count the weight 0."
-        )
+        raise _wrong(name, f"must not be negative. Got {weights[worst]:g} for row {worst}", _WEIGHT_0)
     kept = weights > 0.0
     if kept.sum() < 2:
-        raise ValueError(
-            f"The 'sample_weight' of {name} must be positive for at least two rows. Got {int(kept.sum())} such rows."
-        )
+        raise _wrong(name, f"must be positive for at least two rows. Got {int(kept.sum())} such rows.")
     extreme = weights[kept & ((weights < LEAST) | (weights > MOST))]
     if extreme.size:
-        raise ValueError(
-            f"The 'sample_weight' of {name} must lie between {LEAST:g} and {MOST:g}, or be 0. Got {extreme[0]:g}; "
-            "divide all weights by their mean."
-        )
+        problem = f"must lie between {LEAST:g} and {MOST:g}, or be 0. Got {extreme[0]:g}"
+        raise _wrong(name, problem, "divide all weights by their mean.")
     if not kept.all():
         X, weights = X[kept], weights[kept]
         y = y if y is None else _safe_indexing(y, np.flatnonzero(kept))
     return X, y, None if (weights == 1.0).all() else weights
 
 
-def _trouble(name: str, sample_weight: Any, n_rows: int, error: Exception) -> str:
+def _wrong(name: str, problem: str, advice: str = "") -> OddAtomError:
+    return OddAtomError(
+        f"The 'sample_weight' of {name} {problem}", parameter="sample_weight", advice=advice, owner=name
+    )
+
+
+def _trouble(name: str, sample_weight: Any, n_rows: int, error: Exception) -> OddAtomError:
     """Return what is wrong with weights that scikit-learn refuses, and what to do about it."""
     try:
         weights = np.asarray(sample_weight, np.float64)
     except (ValueError, TypeError):
         said = str(error).rstrip(".")
-        return f"The 'sample_weight' of {name} must be numbers: {said}. Pass one for each of the {n_rows:,} rows."
+        return _wrong(name, f"must be numbers: {said}.", f"Pass one for each of the {n_rows:,} rows.")
     if weights.shape not in ((), (n_rows,)):
-        return (
-            f"The 'sample_weight' of {name} must have the shape ({n_rows},), a number for each row. Got the shape "
-            f"{weights.shape} instead; pass one weight for each row of X, in their order."
-        )
+        problem = f"must have the shape ({n_rows},), a number for each row. Got the shape {weights.shape} instead"
+        return _wrong(name, problem, "pass one weight for each row of X, in their order.")
     bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size == 0:
-        return str(error)
+        return OddAtomError(str(error), parameter="sample_weight", owner=name)
     more = f" and {bad.size - 1:,} more" if bad.size > 1 and weights.ndim else ""
     where = f"for row {bad[0]}{more}" if weights.ndim else "for all rows"
-    return (
-        f"The 'sample_weight' of {name} must not be NaN or infinite. Got {weights.flat[bad[0]]:g} {where}; give rows "
-        "that are not to count the weight 0."
-    )
+    return _wrong(name, f"must not be NaN or infinite. Got {weights.flat[bad[0]]:g} {where}", _WEIGHT_0)
 
 
 def refuse_weights(detector: Any, sample_weight: Any, where: str) -> None:
     """Say that weights are for rows in memory alone."""
     if sample_weight is not None:
-        raise ValueError(
-            f"{type(detector).__name__} takes 'sample_weight' of rows in memory. Got it with {where}; pass an array, "
-            "or repeat rows."
+        name = type(detector).__name__
+        raise OddAtomError(
+            f"{name} takes 'sample_weight' of rows in memory. Got it with {where}",
+            parameter="sample_weight",
+            advice="pass an array, or repeat rows.",
+            owner=name,
         )

@@ -7,7 +7,6 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +16,7 @@ from oddatom.estimators._fitting import LearnedDetector
 from oddatom.estimators._partial import DECAY, batch
 from oddatom.estimators._validation import check_parameters, check_rows, fitted_attributes, old_model_on_error
 from oddatom.estimators._weights import offer_weights
+from oddatom.exceptions import ParameterError
 from oddatom.learners.dl import DL
 from oddatom.learners.trimming import trim_batch
 from oddatom.passes.group import ShardGroup
@@ -268,9 +268,12 @@ class DLOCSVM(LearnedDetector):
     def _same_n_atoms(self) -> int:
         n_atoms = self.dictionary_.shape[0]
         if self.n_atoms not in (None, n_atoms):
-            raise InvalidParameterError(
-                f"The 'n_atoms' parameter of {type(self).__name__} must be None or {n_atoms}, as before, in a later "
-                f"partial_fit. Got {self.n_atoms!r} instead; fit anew for another number of atoms."
+            raise ParameterError(
+                type(self).__name__,
+                "n_atoms",
+                f"must be None or {n_atoms}, as before, in a later partial_fit. Got {self.n_atoms!r} instead",
+                value=self.n_atoms,
+                advice="fit anew for another number of atoms.",
             )
         return n_atoms
 

@@ -370,8 +370,8 @@ class DPLOCSVM(LearnedDetector):
         """
         check_is_fitted(self)
         if isinstance(tol, bool) or not (isinstance(tol, Real) and tol >= 0):
-            raise ValueError(
-                f"The 'tol' parameter of detect_batch must be a number ≥ 0. Got {tol!r} instead; try 1e-8."
+            raise ParameterError(
+                "detect_batch", "tol", f"must be a number ≥ 0. Got {tol!r} instead", value=tol, advice="try 1e-8."
             )
         X = check_rows(self, X, reset=False)
         with threads(self.n_jobs):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import check_random_state, gen_batches
-from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom._documented import DocumentedMixin
@@ -23,6 +23,7 @@ from oddatom.estimators._partial import DECAY, batch
 from oddatom.estimators._routing import opened, score_elsewhere
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
+from oddatom.exceptions import ParameterError
 from oddatom.explain import as_frame_like
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
@@ -388,7 +389,10 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
     def _check_trim(self) -> None:
         numbers = [isinstance(t, Real) and not isinstance(t, bool) and 0 <= t < 1 for t in self.trim]
         if not numbers or not all(numbers):
-            raise InvalidParameterError(
-                f"The 'trim' parameter of {type(self).__name__} must hold shares in the range [0.0, 1.0), at least "
-                f"one. Got {self.trim!r} instead. {self._advice['trim']}"
+            raise ParameterError(
+                type(self).__name__,
+                "trim",
+                f"must hold shares in the range [0.0, 1.0), at least one. Got {self.trim!r} instead.",
+                value=self.trim,
+                advice=self._advice["trim"],
             )

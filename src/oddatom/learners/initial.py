@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from oddatom.exceptions import OddAtomError
+
 INITS = ("random", "data")
 HELD = 2**27  # numbers of coefficients that are held at a time
 
@@ -38,10 +40,8 @@ def initial_dictionary(
         return unit_rows(take(rng.choice(candidates, size=n_atoms, replace=candidates.size < n_atoms)))
     D = np.array(init, dtype=np.float64, order="C")
     if (bad := _first_bad(D)) is not None:
-        raise ValueError(
-            f"The 'init' array must hold finite, non-zero atoms. Row {bad} is {D[bad][:5].tolist()}…; replace it or "
-            "leave it out."
-        )
+        problem = f"The 'init' array must hold finite, non-zero atoms. Row {bad} is {D[bad][:5].tolist()}…"
+        raise OddAtomError(problem, parameter="init", advice="replace it or leave it out.")
     return unit_rows(D)
 
 
@@ -75,9 +75,8 @@ def combined_rows(
         pieces.append(combine(rng.uniform(size=(stop - start, n_rows)) if given is None else given[start:stop]))
     D = np.concatenate(pieces)
     if (bad := _first_bad(D)) is not None:
-        raise ValueError(
-            f"The 'init' coefficients must make finite, non-zero atoms. Atom {bad} is not; replace its row."
-        )
+        problem = f"The 'init' coefficients must make finite, non-zero atoms. Atom {bad} is not"
+        raise OddAtomError(problem, parameter="init", advice="replace its row.")
     return unit_rows(D)
 
 

@@ -23,6 +23,7 @@ from oddatom.model_io import jsontext
 
 KEY = "oddatom"
 AGAIN = "Copy it again from where it came, or save the model again."
+ANOTHER = "Pass a file that oddatom.save wrote."
 DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
 MAX_DIMENSIONS = 8
 _NO_DIGEST = "0" * 64
@@ -55,9 +56,9 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
     """
     status = os.stat(path)
     if stat.S_ISDIR(status.st_mode):
-        raise ModelFileError("it is a folder. Name a file in it.")
+        raise ModelFileError("it is a folder.", advice="Name a file in it.")
     if not stat.S_ISREG(status.st_mode):
-        raise ModelFileError("it is no regular file. Copy what it gives to a file first.")
+        raise ModelFileError("it is no regular file.", advice="Copy what it gives to a file first.")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         raw = _read_header(file, size)
@@ -68,24 +69,22 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
         digest = _hash_header(raw, hashed)
         arrays = {tensor.name: _read_tensor(file, tensor, hashed) for tensor in tensors}
     if digest != hashed.hexdigest():
-        raise ModelFileError(f"it is damaged: its checksum does not match. {AGAIN}")
+        raise ModelFileError("it is damaged: its checksum does not match.", advice=AGAIN)
     document = _parsed(text.encode("utf-8", "surrogatepass"), "its description")
     if not isinstance(document, dict) or document.pop("sha256", None) != digest:
-        raise ModelFileError(f"its description is not one of ours. {AGAIN}")
+        raise ModelFileError("its description is not one of ours.", advice=AGAIN)
     return document, arrays
 
 
 def _read_header(file: IO[bytes], size: int) -> bytes:
     if size == 0:
-        raise ModelFileError(f"it is empty. {AGAIN}")
+        raise ModelFileError("it is empty.", advice=AGAIN)
     start = file.read(8)
     length = int.from_bytes(start, "little")
     if len(start) == 8 and length > jsontext.MAX_BYTES:
-        raise ModelFileError(
-            "it is no model file, or damaged: it does not start as one. Pass a file that oddatom.save wrote."
-        )
+        raise ModelFileError("it is no model file, or damaged: it does not start as one.", advice=ANOTHER)
     if size < 8 + length or len(start) < 8:
-        raise ModelFileError(f"it is cut short after {size:,} bytes, within its header. {AGAIN}")
+        raise ModelFileError(f"it is cut short after {size:,} bytes, within its header.", advice=AGAIN)
     return file.read(length)
 
 
@@ -93,18 +92,16 @@ def _parsed(text: bytes, what: str) -> Any:
     try:
         return jsontext.parse(text)
     except jsontext.BadJSON as error:
-        raise ModelFileError(
-            f"it is no model file, or damaged: {what} has {error}. Pass a file that oddatom.save wrote."
-        ) from None
+        raise ModelFileError(f"it is no model file, or damaged: {what} has {error}.", advice=ANOTHER) from None
 
 
 def _metadata(header: Any) -> str:
     if not isinstance(header, dict):
-        raise ModelFileError("it is no safetensors file. Pass a file that oddatom.save wrote.")
+        raise ModelFileError("it is no safetensors file.", advice=ANOTHER)
     metadata = header.pop("__metadata__", None)
     text = metadata.get(KEY) if isinstance(metadata, dict) else None
     if not isinstance(text, str):
-        raise ModelFileError("it is a safetensors file of something else. Pass a file that oddatom.save wrote.")
+        raise ModelFileError("it is a safetensors file of something else.", advice=ANOTHER)
     return text
 
 
@@ -114,17 +111,17 @@ def _layout(header: dict[str, Any], n_bytes: int, size: int) -> list[_Tensor]:
     place = 0
     for tensor in tensors:
         if tensor.start != place:
-            raise ModelFileError(f"its arrays overlap or leave gaps, at {tensor.name[:60]!r}. {AGAIN}")
+            raise ModelFileError(f"its arrays overlap or leave gaps, at {tensor.name[:60]!r}.", advice=AGAIN)
         place = tensor.end
     if place > n_bytes:
-        raise ModelFileError(f"it is cut short: {place - n_bytes:,} bytes are missing at its end. {AGAIN}")
+        raise ModelFileError(f"it is cut short: {place - n_bytes:,} bytes are missing at its end.", advice=AGAIN)
     if place < n_bytes:
-        raise ModelFileError(f"it has {n_bytes - place:,} bytes too many at its end. {AGAIN}")
+        raise ModelFileError(f"it has {n_bytes - place:,} bytes too many at its end.", advice=AGAIN)
     return tensors
 
 
 def _tensor(name: str, entry: Any, size: int) -> _Tensor:
-    wrong = ModelFileError(f"the place of its array {name[:60]!r} is not described as it should be. {AGAIN}")
+    wrong = ModelFileError(f"the place of its array {name[:60]!r} is not described as it should be.", advice=AGAIN)
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise wrong
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
@@ -147,7 +144,7 @@ def _hash_header(raw: bytes, hashed: Any) -> str:
     """Hash the header with its digest zeroed; return the digest."""
     found = list(_DIGEST.finditer(raw))
     if len(found) != 1:
-        raise ModelFileError(f"it is damaged: it has no checksum where that belongs. {AGAIN}")
+        raise ModelFileError("it is damaged: it has no checksum where that belongs.", advice=AGAIN)
     start, end = found[0].span(1)
     hashed.update(raw[:start] + _NO_DIGEST.encode() + raw[end:])
     return raw[start:end].decode()
@@ -157,8 +154,8 @@ def _read_tensor(file: IO[bytes], tensor: _Tensor, hashed: Any) -> np.ndarray:
     array = np.empty(tensor.shape, tensor.dtype)
     place = array.reshape(-1).view(np.uint8).data if array.size else memoryview(bytearray())
     if file.readinto(place) != len(place):  # type: ignore[attr-defined]
-        raise ModelFileError(f"it became shorter while it was read. {AGAIN}")
+        raise ModelFileError("it became shorter while it was read.", advice=AGAIN)
     hashed.update(place)
     if tensor.dtype.kind == "b" and array.size and int(array.view(np.uint8).max()) > 1:
-        raise ModelFileError(f"its array {tensor.name[:60]!r} has truth values other than 0 and 1. {AGAIN}")
+        raise ModelFileError(f"its array {tensor.name[:60]!r} has truth values other than 0 and 1.", advice=AGAIN)
     return array.astype(tensor.dtype.newbyteorder("="), copy=False)

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 import oddatom
 from oddatom._atomic import write_atomic
-from oddatom.exceptions import ModelFileError
+from oddatom.exceptions import ModelFileError, OddAtomError
 from oddatom.model_io import container, jsontext
 from oddatom.model_io.models import decode_model, decode_top, encode_model, encode_top
 from oddatom.model_io.renamed import OLD_MINOR, renamed
@@ -59,12 +59,13 @@ def content_of(model: Any) -> bytes:
         tree = encode_top(model, encoder)
     except Mismatch as error:
         advice = error.advice or "Fit the model again, and leave what fit has set as it is."
-        raise ValueError(f"Cannot save this {type(model).__name__}: {error}. {advice}") from None
+        owner = type(model).__name__
+        raise OddAtomError(f"Cannot save this {owner}: {error}.", advice=advice, owner=owner) from None
     document = {"format": ".".join(map(str, FORMAT)), "model": tree, "versions": _versions()}
     try:
         return container.to_bytes(document, encoder.arrays)
     except jsontext.TooLarge as error:
-        raise ValueError(_too_large(model, error)) from None
+        raise _too_large(model, error) from None
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -94,20 +95,20 @@ def load(path: str | os.PathLike[str]) -> Any:
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file {name}. Check the path, or save a model there first.") from None
     except ModelFileError as error:
-        raise ModelFileError(f"Cannot load {name}: {error}") from None
+        raise ModelFileError(f"Cannot load {name}: {error.problem}", value=path, advice=error.advice) from None
 
 
 def _model(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     text, versions = document.get("format"), document.get("versions")
     if type(text) is not str or not _FORMAT.fullmatch(text):
-        raise ModelFileError(f"its format must be two numbers. Got {shown(text)} instead. {_SAVE_AGAIN}")
+        raise ModelFileError(f"its format must be two numbers. Got {shown(text)} instead.", advice=_SAVE_AGAIN)
     major, minor = map(int, text.split("."))
     writer = versions.get("oddatom") if type(versions) is dict else None
     update = f"This is oddatom {oddatom.__version__}: update it."
     if major > FORMAT[0]:
-        raise ModelFileError(f"it was written by a newer oddatom, {shown(writer)}, in format {text}. {update}")
+        raise ModelFileError(f"it was written by a newer oddatom, {shown(writer)}, in format {text}.", advice=update)
     if major < FORMAT[0]:
-        raise ModelFileError(f"its format {text} was never one of oddatom's. {_SAVE_AGAIN}")
+        raise ModelFileError(f"its format {text} was never one of oddatom's.", advice=_SAVE_AGAIN)
     newer = minor > FORMAT[1]
     decoder = Decoder(arrays, decode_model if minor > OLD_MINOR else _decode_old_model)
     try:
@@ -116,7 +117,7 @@ def _model(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
             raise Mismatch(sorted(decoder.unused)[0], "belongs to no part of the model")
     except Mismatch as error:
         advice = f"It was written by oddatom {shown(writer)}, a newer one. {update}" if newer else _SAVE_AGAIN
-        raise ModelFileError(f"{error}. {advice}") from None
+        raise ModelFileError(f"{error}.", advice=advice) from None
     return model
 
 
@@ -124,14 +125,17 @@ def _decode_old_model(tree: Any, decoder: Decoder, path: str) -> Any:
     return decode_model(renamed(tree), decoder, path)
 
 
-def _too_large(model: Any, error: Exception) -> str:
+def _too_large(model: Any, error: Exception) -> OddAtomError:
     """Return the error that a model's description is too large, with the columns that make it so."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     columns = [column for step in steps for column in getattr(step, "columns_", ()) if column.levels]
     most = sorted(columns, key=lambda column: -len(column.levels))[:3]
     named = ", ".join(f"{shown(column.name)} ({len(column.levels):,})" for column in most)
-    advice = f"The text columns with most values are {named}: leave them out with 'ignore'." if named else ""
-    return f"Cannot save this {type(model).__name__}: its description has {error}. {advice}".rstrip()
+    advice = f"The text columns with most values are {named}: leave them out with {{ignore}}." if named else ""
+    owner = type(model).__name__
+    return OddAtomError(
+        f"Cannot save this {owner}: its description has {error}.", advice=advice, options={"ignore": None}, owner=owner
+    )
 
 
 def _versions() -> dict[str, str]:

@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom.estimators._validation import old_model_on_error
+from oddatom.exceptions import ParameterError
 
 try:
     from pyod.models.base import BaseDetector  # type: ignore[import-untyped]
@@ -180,9 +181,12 @@ class Adapter(BaseDetector):
         else:
             valid = hasattr(given, "fit") and hasattr(given, "predict")
         if not valid:
-            raise ValueError(
-                f"The 'contamination' parameter of {type(self).__name__} must be a float in the range (0.0, 0.5] or a "
-                f"thresholder with fit and predict. Got {given!r} instead; 0.1 is PyOD's default."
+            raise ParameterError(
+                type(self).__name__,
+                "contamination",
+                f"must be a float in the range (0.0, 0.5] or a thresholder with fit and predict. Got {given!r} instead",
+                value=given,
+                advice="0.1 is PyOD's default.",
             )
 
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from oddatom.decisions import flag
 from oddatom.estimators import OddAtomDetector
+from oddatom.exceptions import ParameterError
 from oddatom.report.atoms import odd_atoms
 from oddatom.report.contributions import by_source, oddity_shares
 from oddatom.report.detector import fit_curves, parameter_words, threshold_words
@@ -94,7 +95,7 @@ def gather_content(
     """
     check_is_fitted(detector)
     if n_top < 1:
-        raise ValueError(f"The 'n_top' parameter of gather_content must be at least 1. Got {n_top} instead; try 50.")
+        raise _wrong("n_top", f"be at least 1. Got {n_top} instead", n_top, "try 50.")
     X = np.asarray(X, np.float64)
     names = _checked_names(X, feature_names, "feature_names")
     sources = names if source_columns is None else _checked_names(X, source_columns, "source_columns")
@@ -155,20 +156,20 @@ def gather_content(
 
 def _checked_names(X: np.ndarray, names: Sequence[str], parameter: str) -> list[str]:
     if X.ndim != 2 or len(names) != X.shape[1]:
-        raise ValueError(
-            f"The {parameter!r} parameter of gather_content must have a name for every column of X, whose shape is "
-            f"{X.shape}. Got {len(names)} instead; pass the names that the encoder gave."
-        )
+        demand = f"have a name for every column of X, whose shape is {X.shape}. Got {len(names)} instead"
+        raise _wrong(parameter, demand, names, "pass the names that the encoder gave.")
     return [str(name) for name in names]
 
 
 def _column(values: Any, X: np.ndarray, parameter: str) -> np.ndarray:
     if len(values) != X.shape[0]:
-        raise ValueError(
-            f"The {parameter!r} parameter of gather_content must have an entry for each of the {X.shape[0]} rows of X. "
-            f"Got {len(values)} instead; pass them for the very rows that are reported."
-        )
+        demand = f"have an entry for each of the {X.shape[0]} rows of X. Got {len(values)} instead"
+        raise _wrong(parameter, demand, values, "pass them for the very rows that are reported.")
     return np.asarray(values)
+
+
+def _wrong(parameter: str, demand: str, value: Any, advice: str) -> ParameterError:
+    return ParameterError("gather_content", parameter, f"must {demand}", value=value, advice=advice)
 
 
 @contextmanager
@@ -246,10 +247,8 @@ def _cells(
     columns = []
     for name in shown:
         if len(display[name]) != X.shape[0]:
-            raise ValueError(
-                f"The 'display' parameter of gather_content must have {X.shape[0]} values in every column. Got "
-                f"{len(display[name])} in {name!r} instead; pass the rows that were encoded."
-            )
+            demand = f"have {X.shape[0]} values in every column. Got {len(display[name])} in {name!r} instead"
+            raise _wrong("display", demand, display, "pass the rows that were encoded.")
         columns.append(getattr(display[name], "iloc", display[name]))
     cells = [tuple(_cell(column[int(j)]) for column in columns) for j in top]
     return tuple(str(name) for name in shown), cells

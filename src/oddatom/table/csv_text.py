@@ -24,14 +24,14 @@ HEAD = 2**16  # bytes that the delimiter and the names are found in
 BLOCK = 2**20  # bytes read at once; no row may be longer
 DELIMITERS = (",", ";", "\t", "|")
 MAGIC = {
-    b"PAR1": "a parquet file: name it .parquet, or pass format='parquet'",
-    b"ARROW1": "an Arrow file: name it .arrow, or pass format='arrow'",
-    b"FEA1": "an old Feather file: save it again as Feather 2, parquet or csv",
-    b"\xff\xff\xff\xff": "an Arrow stream: name it .arrow, or pass format='arrow'",
-    b"PK\x03\x04": "a zip file or a spreadsheet: unpack it, or save it as csv",
-    b"\xd0\xcf\x11\xe0": "an old spreadsheet: save it as csv",
-    b"SQLite": "a database: export its table as csv",
-    b"%PDF": "a PDF: export its table as csv",
+    b"PAR1": ("a parquet file", "Name it .parquet, or pass {format}.", "parquet"),
+    b"ARROW1": ("an Arrow file", "Name it .arrow, or pass {format}.", "arrow"),
+    b"FEA1": ("an old Feather file", "Save it again as Feather 2, parquet or csv.", None),
+    b"\xff\xff\xff\xff": ("an Arrow stream", "Name it .arrow, or pass {format}.", "arrow"),
+    b"PK\x03\x04": ("a zip file or a spreadsheet", "Unpack it, or save it as csv.", None),
+    b"\xd0\xcf\x11\xe0": ("an old spreadsheet", "Save it as csv.", None),
+    b"SQLite": ("a database", "Export its table as csv.", None),
+    b"%PDF": ("a PDF", "Export its table as csv.", None),
 }
 
 
@@ -103,14 +103,15 @@ def find_layout(
         return Layout(unique_names("" for _ in rows[0]), delimiter, encoding, n_blank, header), head
     if len(rows) < 2 and whole:
         raise TableError(
-            f"{label} has a header and no rows. Pass a table with rows below its header line, or header=False if it "
-            "has none."
+            f"{label} has a header and no rows.",
+            advice="Pass a table with rows below its header line, or {header} if it has none.",
+            options={"header": False},
         )
     doubt = ""
     if like_a_row(rows):
         shown = ", ".join(repr(cell[:20]) for cell in rows[0][:3]) + (", …" if len(rows[0]) > 3 else "")
         doubt = f"the first line of {label} looks like a row, and its cells were taken for names ({shown}): "
-        doubt += "pass header=False if it is one, or give the columns names"
+        doubt += "pass {header} if it is one, or give the columns names"
     return Layout(unique_names(rows[0]), delimiter, encoding, n_blank, header, doubt), head
 
 
@@ -160,7 +161,7 @@ def csv_batches(
                 last = batch.slice(batch.num_rows - 1)
                 yield batch
     except (pa.ArrowInvalid, UnicodeError) as error:
-        raise TableError(_reason(error, layout, label, reopen)) from None
+        raise _reason(error, layout, label, reopen) from None
     except (EOFError, OSError, zlib.error) as error:
         raise TableError(f"{label} is cut off or damaged: {' '.join(str(error).split())}. Get it once more.") from None
     runs_on = last is not None and "\n" in (last.column(last.num_columns - 1)[0].as_py() or "")
@@ -193,28 +194,33 @@ class _Counted(io.RawIOBase):
 
 def _decoded(head: bytes, label: str, encoding: str, whole: bool) -> str:
     """Return the first bytes as text, or say why they are none."""
-    for magic, what in MAGIC.items():
+    for magic, (what, advice, name) in MAGIC.items():
         if head.startswith(magic):
-            raise TableError(f"{label} is no csv table but {what}.")
+            raise TableError(f"{label} is no csv table but {what}.", advice=advice, options={"format": name})
     if encoding == "utf-8":
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise TableError(f"{label} is not UTF-8 but UTF-16. Pass encoding='utf-16'.")
+            raise _utf_16(f"{label} is not UTF-8 but UTF-16.", "utf-16")
         if b"\0" in head:
             for name, low, high in (("utf-16-le", head[::2], head[1::2]), ("utf-16-be", head[1::2], head[::2])):
                 if high.count(0) > 0.7 * len(high) and low.count(0) < 0.1 * len(low):
-                    raise TableError(f"{label} is not UTF-8 but looks like UTF-16. Pass encoding='{name}'.")
+                    raise _utf_16(f"{label} is not UTF-8 but looks like UTF-16.", name)
             raise TableError(f"{label} is not a table: it holds binary data. Pass a csv, parquet or Arrow file.")
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(head, final=whole)
     except UnicodeError:
-        raise TableError(_undecodable(label, encoding)) from None
+        raise _undecodable(label, encoding) from None
     return text.removeprefix("\ufeff")
 
 
-def _undecodable(label: str, encoding: str) -> str:
+def _utf_16(problem: str, encoding: str) -> TableError:
+    return TableError(problem, advice="Pass {encoding}.", options={"encoding": encoding})
+
+
+def _undecodable(label: str, encoding: str) -> TableError:
     other = "latin-1" if encoding == "utf-8" else "utf-8"
     name = {"utf-8": "UTF-8"}.get(encoding, encoding)
-    return f"{label} is not {name}. Pass its encoding, for instance encoding='{other}', or save it as UTF-8."
+    advice = "Pass its encoding, for instance {encoding}, or save it as UTF-8."
+    return TableError(f"{label} is not {name}.", advice=advice, options={"encoding": other})
 
 
 def _rows(text: str, delimiter: str, most: int = 50) -> list[list[str]]:
@@ -238,8 +244,8 @@ def _fit(text: str, delimiter: str) -> tuple[float, int]:
     return (0.0, 0) if width < 2 else (sum(len(row) == width for row in rows) / len(rows), width)
 
 
-def _reason(error: Exception, layout: Layout, label: str, reopen: Any) -> str:
-    """Return pyarrow's error in a line that says what to do."""
+def _reason(error: Exception, layout: Layout, label: str, reopen: Any) -> TableError:
+    """Return pyarrow's error as one that says what to do."""
     said = str(error)
     if isinstance(error, UnicodeError) or "invalid UTF8" in said:
         return _undecodable(label, layout.encoding)
@@ -247,14 +253,20 @@ def _reason(error: Exception, layout: Layout, label: str, reopen: Any) -> str:
     ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", said)
     faults = find_faults(reopen, layout) if ragged or straddling else Faults()
     if faults.quote:
-        return open_quote(label, faults.quote)
+        return TableError(open_quote(label, faults.quote))
     if straddling:
-        return f"{label} has a row of more than {BLOCK // 2**20} MiB: a quote that opens may never close. Close it."
+        said = f"{label} has a row of more than {BLOCK // 2**20} MiB: a quote that opens may never close."
+        return TableError(said, advice="Close it.")
     if ragged:
         row, expected, got = ragged.groups()
         where = faults.ragged or f"row {row}" + (", the header being row 1" if layout.header else "")
-        return (
-            f"{label} has {got} cell{'s' if got != '1' else ''} instead of {expected} in {where}. Mend it, or pass "
-            f"'delimiter' if it is not {layout.delimiter!r}."
+        return TableError(
+            f"{label} has {got} cell{'s' if got != '1' else ''} instead of {expected} in {where}.",
+            advice=f"Mend it, or pass {{delimiter}} if it is not {layout.delimiter!r}.",
+            options={"delimiter": None},
         )
-    return f"{label} cannot be read as csv: {' '.join(said.split())}. Mend it, or pass 'delimiter' or 'encoding'."
+    return TableError(
+        f"{label} cannot be read as csv: {' '.join(said.split())}.",
+        advice="Mend it, or pass {delimiter} or {encoding}.",
+        options={"delimiter": None, "encoding": None},
+    )

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from oddatom._documented import DocumentedMixin
 from oddatom.estimators._validation import check_parameters, old_model_on_error
-from oddatom.exceptions import TableWarning
+from oddatom.exceptions import OddAtomError, ParameterError, TableWarning
 from oddatom.table.columns import Columns, as_columns, unique_names
 from oddatom.table.deciding import Rules, decide
 from oddatom.table.decision import ColumnDecision, leave_out
@@ -150,14 +150,14 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
                     decisions.append(decide(name, table.get(i), rules))
             self.columns_ = _different_outputs(settle_styles(table, decisions, rules))
             if not any(decision.used for decision in self.columns_):
-                raise ValueError(nothing_left(self.columns_))
+                raise nothing_left(self.columns_)
             self.n_features_in_ = len(table.names)
             if table.named:
                 self.feature_names_in_ = np.array(table.names, dtype=object)
             elif hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
         if messages := large_number_advice(self.columns_):
-            warnings.warn(f"{some(messages, '; ')}.", TableWarning, stacklevel=2)
+            warnings.warn(TableWarning({message: message for message in messages}), stacklevel=2)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -179,7 +179,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         table = as_columns(X)
         position = self._positions(table)
         out = np.empty((table.n_rows, sum(len(decision.outputs) for decision in self.columns_)))
-        start, messages, absent = 0, [], []
+        start, messages, absent = 0, {}, []
         for i, decision in enumerate(self.columns_):
             if not decision.used:
                 continue
@@ -190,12 +190,13 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             if at is None:
                 absent.append(repr(decision.name))
             elif trouble.n_unread or trouble.n_missing:
-                messages.append(in_words(decision, trouble))
+                kind, said = in_words(decision, trouble)
+                messages[kind] = said
             start = stop
         if absent:
-            messages.insert(0, f"not in the table, so all missing: {some(absent)}")
+            messages = {"absent": f"not in the table, so all missing: {some(absent)}", **messages}
         if messages:
-            warnings.warn(f"{some(messages, '; ')}.", TableWarning, stacklevel=3)
+            warnings.warn(TableWarning(messages, {"missing": "always"}), stacklevel=3)
         return out
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -240,9 +241,12 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
                 name = table.names[int(column)]
             if name not in table.names:
                 known = some([repr(name) for name in table.names])
-                raise InvalidParameterError(
-                    f"The {parameter!r} parameter of {type(self).__name__} must name columns of the table. "
-                    f"Got {column!r} instead. It has {known}."
+                raise ParameterError(
+                    type(self).__name__,
+                    parameter,
+                    f"must name columns of the table. Got {column!r} instead.",
+                    value=given,
+                    advice=f"It has {known}.",
                 )
             names.add(name)
         return names
@@ -254,14 +258,19 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             found = {name: i for i, name in enumerate(table.names)}
             used = [decision.name for decision in self.columns_ if decision.used]
             if not any(name in found for name in used):
-                raise ValueError(
+                raise OddAtomError(
                     f"The table has none of the columns that {own} was fitted on ({some([repr(n) for n in used])}). "
-                    f"It has {some([repr(name) for name in table.names])}. Pass a table like the training table."
+                    f"It has {some([repr(name) for name in table.names])}.",
+                    parameter="X",
+                    advice="Pass a table like the training table.",
+                    owner=own,
                 )
             return [found.get(decision.name) for decision in self.columns_]
         if len(table.names) != self.n_features_in_:
-            raise ValueError(
-                f"X has {len(table.names)} features, but {own} is expecting {self.n_features_in_} features as input."
+            raise OddAtomError(
+                f"X has {len(table.names)} features, but {own} is expecting {self.n_features_in_} features as input.",
+                parameter="X",
+                owner=own,
             )
         if names is not None:
             warnings.warn(f"X does not have valid feature names, but {own} was fitted with feature names", stacklevel=4)
@@ -275,8 +284,10 @@ def _check_size(table: Columns) -> None:
     for n, what in ((table.n_rows, "sample"), (len(table.names), "feature")):
         if n == 0:
             shape = (table.n_rows, len(table.names))
-            raise ValueError(
-                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required by TableEncoder."
+            raise OddAtomError(
+                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required by TableEncoder.",
+                parameter="X",
+                owner="TableEncoder",
             )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from oddatom.arrays.arrow import pa
-from oddatom.exceptions import TableError, TableWarning
+from oddatom.exceptions import ParameterError, TableError, TableWarning
 from oddatom.table.csv_text import unzipped
 from oddatom.table.sources import ArrowTable, CsvTable, ParquetTable, Stream
 from oddatom.table.wording import some
@@ -75,32 +75,28 @@ def open_table(
         The file is not a table; the message says why and what to do.
     """
     if not isinstance(batch_rows, int) or batch_rows < 1:
-        raise ValueError(
-            f"The 'batch_rows' parameter of open_table must be an int above 0. Got {batch_rows!r} instead."
-        )
+        raise _wrong("batch_rows", "be an int above 0", batch_rows)
     if format is not None and format not in KINDS:
-        raise ValueError(
-            f"The 'format' parameter of open_table must be one of {KINDS} or None. Got {format!r} instead."
-        )
+        raise _wrong("format", f"be one of {KINDS} or None", format)
     if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter.encode()) != 1):
-        raise ValueError(
-            f"The 'delimiter' parameter of open_table must be one ASCII character. Got {delimiter!r} instead."
-        )
+        raise _wrong("delimiter", "be one ASCII character", delimiter)
     try:
         "".encode(encoding)  # rot13 and the like refuse
         encoding = codecs.lookup(encoding).name
     except (LookupError, UnicodeError):
-        raise ValueError(
-            f"The 'encoding' parameter of open_table must be a text encoding that Python knows. Got {encoding!r} "
-            "instead. 'utf-8' and 'latin-1' are usual."
-        ) from None
+        usual = "'utf-8' and 'latin-1' are usual."
+        raise _wrong("encoding", "be a text encoding that Python knows", encoding, usual) from None
     encoding = "utf-8" if encoding == "utf-8-sig" else encoding
     if not isinstance(header, bool):
-        raise ValueError(f"The 'header' parameter of open_table must be True or False. Got {header!r} instead.")
+        raise _wrong("header", "be True or False", header)
     table = _open(os.fspath(path), format, _Text(delimiter, encoding, header))
     if getattr(table, "doubt", ""):
-        warnings.warn(f"{table.doubt}.", TableWarning, stacklevel=2)
+        warnings.warn(TableWarning(table.doubt, {"header": False}), stacklevel=2)
     return TableSource(table, batch_rows, columns)
+
+
+def _wrong(parameter: str, demand: str, value: Any, advice: str = "") -> ParameterError:
+    return ParameterError("open_table", parameter, f"must {demand}. Got {value!r} instead.", value=value, advice=advice)
 
 
 class _Text(NamedTuple):
@@ -183,7 +179,9 @@ def _open(path: str, format: str | None, text: _Text) -> Any:
                 raise
         if kind is None:
             raise TableError(
-                f"{label} has no extension that says what it is ({', '.join(FORMATS)}). Rename it or pass 'format'."
+                f"{label} has no extension that says what it is ({', '.join(FORMATS)}).",
+                advice="Rename it or pass {format}.",
+                options={"format": None},
             )
         with open(path, "rb") as file:
             if not file.read(1):

@@ -139,11 +139,13 @@ def _damage(label: str, what: str) -> Iterator[None]:
     except BROKEN as error:
         said = " ".join(str(error).split()).rstrip(".")[:200]
         raise TableError(
-            f"{label} cannot be read as {what}: it is cut off, damaged or something else ({said}). "
-            "Get it once more, or pass its 'format'."
+            f"{label} cannot be read as {what}: it is cut off, damaged or something else ({said}).",
+            advice="Get it once more, or pass its {format}.",
+            options={"format": None},
         ) from None
     except MemoryError:  # which a few damaged bytes can ask for
         raise TableError(
-            f"{label} cannot be read as {what}: it asks for more memory than there is. If it is not that large, it is "
-            "damaged or something else: get it once more, or pass its 'format'."
+            f"{label} cannot be read as {what}: it asks for more memory than there is.",
+            advice="If it is not that large, it is damaged or something else: get it once more, or pass its {format}.",
+            options={"format": None},
         ) from None

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from oddatom._atomic import AtomicFile
 from oddatom.arrays.arrow import pa
-from oddatom.exceptions import TableError
+from oddatom.exceptions import ParameterError, TableError
 from oddatom.table.formula_guard import guarded
 from oddatom.table.reading import FORMATS, KINDS
 from oddatom.table.wording import some
@@ -59,14 +59,18 @@ class TableWriter:
         self, path: str | os.PathLike[str], *, format: str | None = None, schema: Any = None, safe: bool = True
     ) -> None:
         if format is not None and format not in KINDS:
-            raise ValueError(
-                f"The 'format' parameter of TableWriter must be one of {KINDS} or None. Got {format!r} instead."
+            raise ParameterError(
+                "TableWriter", "format", f"must be one of {KINDS} or None. Got {format!r} instead.", value=format
             )
         self.path = os.fspath(path)
         self.label = "standard output" if self.path == "-" else repr(self.path)
         self.format = format or self._by_name()
         if self.format == "parquet" and self.path == "-":
-            raise TableError("standard output cannot be written as parquet. Pass a file, or format='arrow' or 'csv'.")
+            raise TableError(
+                "standard output cannot be written as parquet.",
+                advice="Pass a file, or {format} or 'csv'.",
+                options={"format": "arrow"},
+            )
         self.schema = schema
         self.safe = safe
         self._file: AtomicFile | None = None
@@ -153,8 +157,9 @@ class TableWriter:
         kind = "csv" if self.path == "-" else FORMATS.get(Path(name.removesuffix(".gz")).suffix)
         if kind is None or (name.endswith(".gz") and kind not in _TEXT):
             raise TableError(
-                f"{self.label} has no extension that says how to write it ({', '.join(FORMATS)}; text also as .gz). "
-                "Rename it or pass 'format'."
+                f"{self.label} has no extension that says how to write it ({', '.join(FORMATS)}; text also as .gz).",
+                advice="Rename it or pass {format}.",
+                options={"format": None},
             )
         return kind
 

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from oddatom.boundary.plane import OneClassFit
+from oddatom.exceptions import OddAtomError
 from oddatom.rows.array.plane_shard import OneClassShard
 from oddatom.rows.array.row_space import as_block, fit_rows
 
@@ -25,9 +26,11 @@ def fit_linear(X: Any, nu: float, weights: np.ndarray | None = None) -> tuple[On
     with np.errstate(over="ignore"):
         offset = float((fit.rho - fit.tolerance) * np.float64(unit) * unit)
     if not np.isfinite(offset):
-        raise ValueError(f"X is too large: its margin overflows (largest entry {top:.3g}). Divide it first.")
+        problem = f"X is too large: its margin overflows (largest entry {top:.3g})."
+        raise OddAtomError(problem, parameter="X", advice="Divide it first.")
     if unit * unit < np.finfo(np.float64).tiny:
-        raise ValueError(f"X is too small: its margin vanishes (largest entry {top:.3g}). Multiply it first.")
+        problem = f"X is too small: its margin vanishes (largest entry {top:.3g})."
+        raise OddAtomError(problem, parameter="X", advice="Multiply it first.")
     return fit._replace(w=fit.w * unit), offset, dual_coef
 
 
