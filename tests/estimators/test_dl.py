@@ -46,6 +46,7 @@ def fitted(X):
     ],
 )
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
+@pytest.mark.contract
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -131,6 +132,7 @@ def test_explanation_of_one_row(fitted, X):
     assert_adds_up(fitted, X[5:6], fitted.explain(X[5:6]))
 
 
+@pytest.mark.contract
 def test_explanations_of_pandas_frames(fitted, X):
     table = pd.DataFrame(X, columns=list("abcdef"), index=[f"row {j}" for j in range(len(X))])
     model, wanted = detector().fit(table), fitted.explain(X)
@@ -146,6 +148,7 @@ def test_explanations_of_pandas_frames(fitted, X):
     assert all(isinstance(part, np.ndarray) for part in unnamed)
 
 
+@pytest.mark.contract
 def test_explanations_of_polars_frames(fitted, X):
     table = pl.DataFrame({name: X[:, i] for i, name in enumerate("abcdef")})
     model, wanted = detector().fit(table), fitted.explain(X)

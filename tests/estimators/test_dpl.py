@@ -43,6 +43,7 @@ def fitted(X):
     ]
 )
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
+@pytest.mark.contract
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -301,6 +302,7 @@ def test_shares_of_constant_and_repeated_columns(X):
         assert_allclose(shares[:, 2], shares[:, 7], atol=1e-6 * np.abs(shares).max())
 
 
+@pytest.mark.contract
 def test_shares_of_frames(fitted, X):
     wanted = fitted.explain(X)
     table = pd.DataFrame(X, columns=list("abcdef"), index=[f"row {j}" for j in range(len(X))])

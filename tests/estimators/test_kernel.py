@@ -64,6 +64,7 @@ def coefficients(n=8, N=120, seed=3):
     ],
 )
 @quiet
+@pytest.mark.contract
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -441,6 +442,7 @@ def test_order_of_training_rows_does_not_matter(make, X):
 
 @kernel_only
 @pytest.mark.parametrize("kernel", ["precomputed", "cosine", own_rbf])
+@pytest.mark.contract
 def test_pickle(make, X, kernel):
     train = own_rbf(units(X), units(X)) if kernel == "precomputed" else X
     model = make(kernel=kernel).fit(train)

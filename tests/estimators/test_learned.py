@@ -86,6 +86,7 @@ def test_inverse_transform(fitted, X):
         fitted.inverse_transform(np.ones((3, 2)))
 
 
+@pytest.mark.contract
 def test_clone_and_parameters(fitted):
     twin = clone(fitted)
     assert twin.get_params() == fitted.get_params()
@@ -95,6 +96,7 @@ def test_clone_and_parameters(fitted):
     assert_array_equal(clone(model).init, first_atoms())
 
 
+@pytest.mark.contract
 def test_pickle_and_joblib(fitted, X):
     buffer = io.BytesIO()
     joblib.dump(fitted, buffer)
@@ -118,6 +120,7 @@ def test_tol_ends_a_fit_that_has_settled(make, X):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.contract
 def test_frames(make, fitted, X, frame):
     table = frame({f"f{i}": X[:, i] for i in range(X.shape[1])})
     model = make().fit(table)
@@ -128,6 +131,7 @@ def test_frames(make, fitted, X, frame):
 
 
 @pytest.mark.parametrize(("library", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+@pytest.mark.contract
 def test_set_output(make, name, fitted, X, library, frame):
     names = list(fitted.get_feature_names_out())
     assert names == [f"{name.lower()}{i}" for i in range(len(fitted.components_))]

@@ -108,6 +108,7 @@ class Recorder:
 
 
 @needs_callbacks
+@pytest.mark.contract
 def test_callbacks_see_every_task(make, X):
     recorder = Recorder()
     model = make(max_iter=3, n_init=2).set_callbacks(recorder).fit(X)
@@ -119,6 +120,7 @@ def test_callbacks_see_every_task(make, X):
 
 
 @needs_callbacks
+@pytest.mark.contract
 def test_callbacks_are_given_models_that_score(make, X):
     recorder = Recorder()
     final = make(max_iter=3).set_callbacks(recorder).fit(X)
@@ -133,6 +135,7 @@ def test_callbacks_are_given_models_that_score(make, X):
 
 
 @needs_callbacks
+@pytest.mark.contract
 def test_a_callback_can_stop_the_fit(make, X):
     recorder = Recorder(stop_at="iteration 2")
     model = make(max_iter=6).set_callbacks(recorder).fit(X)
@@ -171,6 +174,7 @@ def thread_counts():
 
 @needs_callbacks
 @pytest.mark.usefixtures("_threads_set")
+@pytest.mark.contract
 def test_interrupted_by_a_callback(make, fitted, X):
     before = thread_counts()
     recorder = Recorder(error_at="iteration 2")

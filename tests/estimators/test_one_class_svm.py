@@ -22,6 +22,7 @@ FITTED = ("coef_", "offset_", "dual_coef_", "gap_", "kkt_residual_", "n_iter_")
 
 @parametrize_with_checks([LinearOneClassSVM(), LinearOneClassSVM(nu=0.2, n_jobs=1)])
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
+@pytest.mark.contract
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -248,6 +249,7 @@ def test_two_fits_are_identical(N):
     assert_same_fit(LinearOneClassSVM(nu=0.2).fit(X), LinearOneClassSVM(nu=0.2).fit(np.asfortranarray(X)))
 
 
+@pytest.mark.contract
 def test_frames():
     X = normal_rows()
     names = ["a", "b", "c"]
@@ -269,6 +271,7 @@ def test_integers_and_lists():
         assert_same_fit(LinearOneClassSVM(nu=0.3).fit(form), expected)
 
 
+@pytest.mark.contract
 def test_clone_and_pickle():
     X = normal_rows()
     model = LinearOneClassSVM(nu=0.2, n_jobs=1).fit(X)

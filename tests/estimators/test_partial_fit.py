@@ -215,6 +215,7 @@ def test_order_in_a_batch_does_not_matter():
 
 
 @each
+@pytest.mark.contract
 def test_pickled_and_saved_models_go_on(make, tmp_path):
     model = run(make, [rows(seed=0), rows(seed=1)], decay=0.6)
     model.save(tmp_path / "model")
@@ -270,6 +271,7 @@ def test_what_is_remembered_is_not_the_callers(make):
 
 
 @each
+@pytest.mark.contract
 def test_frames_and_sparse_rows(make):
     frames = [pd.DataFrame(rows(seed=k), columns=list("abcdef")) for k in range(2)]
     model = run(make, frames)
@@ -366,6 +368,7 @@ def test_the_other_detectors_have_none(kind):
         model.partial_fit(rows())
 
 
+@pytest.mark.contract
 def test_callbacks_are_told_and_left():
     pytest.importorskip("sklearn.callback")
     told = []

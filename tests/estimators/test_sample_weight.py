@@ -83,6 +83,7 @@ def test_a_model_fitted_with_weights_is_saved_and_read(tmp_path):
     assert (again.train_scores_ == model.train_scores_).all()
 
 
+@pytest.mark.contract
 def test_callbacks_see_the_labels_of_the_rows_that_count():
     monitor = pytest.importorskip("sklearn.callback").ScoringMonitor(scoring="balanced_accuracy")
     labels, weights = np.where(np.arange(X.shape[0]) % 2, 1, -1), WEIGHTS * (np.arange(X.shape[0]) % 3 > 0)

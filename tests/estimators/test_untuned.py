@@ -42,6 +42,7 @@ every_table = pytest.mark.parametrize("table", EXACT.values(), ids=EXACT)
 
 
 @parametrize_with_checks([OddAtomDetector(random_state=0), OddAtomDetector(**OTHERS, random_state=0)])
+@pytest.mark.contract
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -220,6 +221,7 @@ def test_settings_are_used():
         assert not np.array_equal(make(**{name: value}).fit(X).score_samples(X), make().fit(X).score_samples(X)), name
 
 
+@pytest.mark.contract
 def test_pickle_and_joblib(model):
     X = factors()
     buffer = io.BytesIO()
@@ -231,6 +233,7 @@ def test_pickle_and_joblib(model):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.contract
 def test_frames(model, frame):
     X = factors()
     table = frame({f"f{i}": X[:, i] for i in range(12)})

@@ -8,10 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from long_runs import examples, quick
 from oddatom import OddAtomDetector
 from oddatom.ensemble.model import SCORES
 
-thorough = settings(derandomize=True, deadline=None, max_examples=250, database=None)
+thorough = settings(quick, max_examples=examples(30, 250))
 
 
 def normal(rng, N):
@@ -132,7 +133,7 @@ def test_any_table(X):
     check(X)
 
 
-@settings(thorough, max_examples=150)
+@settings(quick, max_examples=examples(20, 150))
 @given(
     tables(),
     st.fixed_dictionaries(

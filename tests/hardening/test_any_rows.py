@@ -1,6 +1,6 @@
 """Every detector on rows of any size, type and layout: one of its own errors, or finite scores, always the same.
 
-About a minute; ODDATOM_FUZZ_SECONDS=3600 looks for an hour more.
+A few examples; `make fuzz` looks for longer.
 """
 
 import re
@@ -12,9 +12,9 @@ import scipy.sparse
 from any_rows import LAYOUTS, Rows, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_runs import explore, quick
 from numpy.testing import assert_allclose, assert_array_equal
 
+from long_runs import examples, explore, quick
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector, OddAtomWarning
 from oddatom.ensemble.model import SCORES as PARTS
 from oddatom.kernels.functions import KERNELS
@@ -68,7 +68,6 @@ SETTINGS = {
         "n_groups": st.just(2),
     },
 }
-EXAMPLES = {DPLOCSVM: 90, KDPLOCSVM: 90}
 METHODS = ("score_samples", "decision_function", "predict", "explain", "transform", "p_values", "score_parts")
 # New rows: beyond everything, next to nothing, and mixtures.
 SIZES = np.array([1e308, -1e308, 1e-308, -5e-324, 0.0, 1.0, -1e154, 1e160])
@@ -132,7 +131,7 @@ def check(Class, parameters, these):
 
 @pytest.mark.parametrize("Class", SETTINGS)
 def test_any_rows_and_settings(Class):
-    @settings(quick, max_examples=EXAMPLES.get(Class, 120))
+    @settings(quick, max_examples=examples(20, 120))
     @given(parameters=st.fixed_dictionaries(SETTINGS[Class]), these=rows())
     def test(parameters, these):
         check(Class, parameters, these)

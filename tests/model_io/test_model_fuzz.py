@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import oddatom
+from long_runs import examples, quick
 from model_files import NEW, answers, pack, quietly, rows_of, unpack
 from oddatom import ModelFileError
 from oddatom.table import TableEncoder
@@ -17,12 +18,6 @@ GOLDEN = {path.stem: path for path in sorted((Path(__file__).parent / "golden").
 PARTS = {kind: unpack(path) for kind, path in GOLDEN.items()}
 ROWS = np.vstack([np.asarray(NEW)[:3], np.zeros((1, 4)), np.full((1, 4), 1e300), np.full((1, 4), -1e-300)])
 MIXED = rows_of("Table").iloc[:9]
-quick = settings(
-    derandomize=True,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 kinds = st.sampled_from(sorted(GOLDEN))
 
 
@@ -52,14 +47,14 @@ def loads_or_refuses(path, content):
     return True
 
 
-@settings(quick, max_examples=500)
+@settings(quick, max_examples=examples(50, 500))
 @given(kind=kinds, share=st.floats(0, 1, exclude_max=True))
 def test_truncated(path, kind, share):
     content = GOLDEN[kind].read_bytes()
     assert not loads_or_refuses(path, content[: int(share * len(content))])
 
 
-@settings(quick, max_examples=1000)
+@settings(quick, max_examples=examples(100, 1000))
 @given(kind=kinds, flips=st.lists(st.integers(0, 2**32), min_size=1, max_size=3, unique=True))
 def test_flipped_bits(path, kind, flips):
     content = bytearray(GOLDEN[kind].read_bytes())
@@ -69,7 +64,7 @@ def test_flipped_bits(path, kind, flips):
     assert loads_or_refuses(path, bytes(content)) == (before == bytes(content))
 
 
-@settings(quick, max_examples=300)
+@settings(quick, max_examples=examples(30, 300))
 @given(start=st.sampled_from([0, 1, 8, 30, 200, 5000]), kind=kinds, noise=st.binary(max_size=200))
 def test_random_bytes(path, start, kind, noise):
     content = GOLDEN[kind].read_bytes()
@@ -156,7 +151,7 @@ def reach(tree, place):
     return tree
 
 
-@settings(quick, max_examples=900)
+@settings(quick, max_examples=examples(90, 900))
 @given(kind=kinds, data=st.data())
 def test_changed_trees(path, kind, data):
     """Values of other types, lost and added keys, values and names of arrays from elsewhere in the tree."""
@@ -222,7 +217,7 @@ def altered(array, data):
     return np.ascontiguousarray(array)
 
 
-@settings(quick, max_examples=900)
+@settings(quick, max_examples=examples(90, 900))
 @given(kind=kinds, data=st.data())
 def test_changed_arrays(path, kind, data):
     """Numbers out of range, NaN, other sizes and dtypes, alone or in arrays that belong together."""
@@ -236,7 +231,7 @@ def test_changed_arrays(path, kind, data):
     loads_or_refuses(path, pack(document, arrays))
 
 
-@settings(quick, max_examples=300)
+@settings(quick, max_examples=examples(30, 300))
 @given(
     kind=kinds,
     name=st.sampled_from(["features", "atoms", "active", "rows"]),

@@ -163,9 +163,8 @@ def test_another_seed_gives_something_else_and_is_kept_apart(whole, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL to send")
-@pytest.mark.parametrize(("jobs", "after"), [(1, 4), (2, 30)])
-def test_killed_and_gone_on_with(whole, tmp_path, jobs, after):
-    folder, _ = whole
+def test_killed_and_gone_on_with(whole, tmp_path):
+    (folder, _), jobs, after = whole, 2, 30
     path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     words = [sys.executable, "-c", DRIVER, str(folder), str(tmp_path / "out"), str(jobs)]
     process = subprocess.Popen(

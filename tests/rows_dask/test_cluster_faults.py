@@ -95,10 +95,10 @@ def test_rounds(client):
     assert N_ROUNDS <= group.n_rounds <= N_ROUNDS + 20
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_worker_killed_in_any_round(client, undisturbed, seed):
-    rng = np.random.default_rng(seed)
-    when, unit, after = int(rng.integers(1, N_ROUNDS)), int(rng.integers(UNITS)), bool(rng.integers(2))
+@pytest.mark.parametrize("k", range(2 * UNITS))
+def test_a_worker_killed_in_any_round(client, undisturbed, k):
+    """Each unit's worker, before and after its question is sent, in rounds from the first to the last."""
+    when, unit, after = 1 + k * (N_ROUNDS - 2) // (2 * UNITS - 1), k % UNITS, k % 2 == 0
     got = struck_fit(client, {when: (signal.SIGKILL, unit, after)})
     assert_same_bits(got, undisturbed)
 

@@ -1,4 +1,4 @@
-"""Property tests for as long as one likes: ODDATOM_FUZZ_SECONDS=600 pytest tests/hardening/test_any_rows.py."""
+"""Property tests: a few examples in the suite, and for as long as ODDATOM_FUZZ_SECONDS says in `make fuzz`."""
 
 import itertools
 import os
@@ -14,6 +14,11 @@ quick = hypothesis.settings(
     suppress_health_check=list(hypothesis.HealthCheck),
     print_blob=False,
 )
+
+
+def examples(few, many):
+    """The number of examples: few in the suite, many where ODDATOM_FUZZ_SECONDS is set."""
+    return many if SECONDS else few
 
 
 def explore(test, share=1.0):
