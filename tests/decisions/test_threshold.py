@@ -130,7 +130,11 @@ def test_flag():
 def test_predict_command_line_and_report_flag_the_same_rows(threshold):
     rows = np.repeat(np.random.default_rng(0).gamma(2.0, size=(30, 3)), 2, axis=0)  # rows that tie at the cut
     model = OddAtomDetector(random_state=0, threshold=threshold).fit(rows)
+    rows[:12] *= 1.6  # p-values of training rows alone report none
     flagged = model.predict(rows) == -1
+    assert 0 < flagged.sum() < 60
+    if isinstance(threshold, tuple):  # which the offset does not tell
+        assert (flagged != (model.decision_function(rows) < 0)).any()
     assert_array_equal(results(model, rows).flagged, flagged)
     content = gather_content(model, rows, feature_names=list("abc"))
     assert content.n_anomalies == flagged.sum()

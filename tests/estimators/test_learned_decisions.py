@@ -140,7 +140,7 @@ def test_predict_by_fdr(calibrated, X):
         assert_array_equal(labels, np.where(benjamini_hochberg(p, q), -1, 1))
     assert np.isfinite(model.offset_)
     assert (model.decision_function(X) > 0).all()
-    assert model.fit(X).threshold_.level == 0.4
+    assert model.fit(X).threshold_ == Threshold("svm")  # the parameter, which set_threshold leaves alone
 
 
 def test_no_p_values_without_calibration(make, fitted, name, X):

@@ -130,7 +130,9 @@ def test_rows_too_large_for_squares(rows):
     np.testing.assert_allclose(run(to_onnx(detector), X)[0], detector.score_samples(X), rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["ensemble joined", "ensemble histogram", "ensemble largest", "residual", "linear"])
+@pytest.mark.parametrize(
+    "name", ["ensemble joined", "ensemble histogram", "ensemble max_residual", "residual", "linear"]
+)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_row_that_is_not_finite_has_no_score(name, bad, rows):
     exported = to_onnx(DETECTORS[name].fit(rows[0]))

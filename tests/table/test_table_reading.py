@@ -140,7 +140,7 @@ ERRORS = {
     "utf-16, turned": ("a.csv", "a,b\n1,é\n".encode("utf-16-be"), r"looks like UTF-16\. Pass encoding='utf-16-be'"),
     "unknown": ("a.xyz", b"a,b\n1,2\n", r"no extension that says what it is \(\.csv.*pass 'format'"),
     "spreadsheet": ("a.csv", b"PK\x03\x04...", r"is no csv table but a zip file or a spreadsheet.*save it as csv"),
-    "parquet as csv": ("a.csv", b"PAR1....", r"name it \.parquet, or pass format='parquet'"),
+    "parquet as csv": ("a.csv", b"PAR1....", r"Name it \.parquet, or pass format='parquet'"),
     "too few": ("a.csv", b'a,b\n"1\n1",2\n\n3\n', r"has 1 cell instead of 2 in line 5\. Mend it"),
     "too many": ("a.csv", b"a,b\n1,2\n1,2,3\n", r"has 3 cells instead of 2 in line 3\. Mend it"),
     "too many, later": (
