@@ -14,7 +14,6 @@ from cli_tables import N_ROWS, csv_rows
 
 from oddatom import load
 from oddatom.cli.console import Console
-from oddatom.cli.stopping import Stopped, stoppable
 from oddatom.cli.tables import told
 from oddatom.exceptions import TableWarning
 
@@ -163,12 +162,6 @@ def usual_signals():
             signal.signal(number, handler)
 
 
-@pytest.fixture(name="signals")
-def _signals():
-    with usual_signals():
-        yield
-
-
 @pytest.mark.parametrize(
     ("name", "closes"),  # whether input ends, or nothing comes
     [("SIGTERM", True), ("SIGTERM", False), ("SIGHUP", True), ("SIGINT", True), ("SIGINT", False)],
@@ -194,90 +187,64 @@ def test_signals_leave_no_half_file(table, model, tmp_path, name, closes):
     assert {path.name for path in tmp_path.iterdir()} == {"data.csv"}
 
 
-@pytest.mark.usefixtures("signals")
-def test_handlers_of_signals_are_put_back():
-    def handled():
-        return [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]
-
-    before = handled()
-    with pytest.raises(Stopped, match=str(int(signal.SIGTERM))), stoppable():
-        signal.raise_signal(signal.SIGTERM)
-    assert handled() == before
-    with pytest.raises(KeyboardInterrupt), stoppable():
-        signal.raise_signal(signal.SIGINT)
-    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
-    try:
-        with stoppable():
-            signal.raise_signal(signal.SIGHUP)
-    finally:
-        signal.signal(signal.SIGHUP, old)
-    thread = threading.Thread(target=lambda: stoppable().__enter__())
-    thread.start()
-    thread.join()
-    assert handled() == before
+def ended(code, **options):
+    """Run code after `stop_on_signals()`; return exit code and standard error."""
+    head = "import hashlib, os, signal, sys, time\nfrom oddatom.cli.stopping import stop_on_signals\n"
+    with usual_signals():
+        done = subprocess.run(
+            [sys.executable, "-c", head + code], capture_output=True, text=True, timeout=60, check=False, **options
+        )
+    return done.returncode, done.stderr
 
 
+IN_FINALISER = """
 class InFinaliser:
-    """Calls a function where Python drops whatever is raised."""
-
-    def __init__(self, function):
-        self.function = function
-
     def __del__(self):
-        self.function()
+        signal.raise_signal(signal.{name})
+stop_on_signals(0.1)
+InFinaliser()
+{then}
+"""
 
 
-@pytest.mark.usefixtures("signals")
-@pytest.mark.parametrize(("name", "raised"), [("SIGINT", KeyboardInterrupt), ("SIGTERM", Stopped)])
-def test_a_signal_that_falls_into_a_finaliser_is_not_lost(name, raised, capfd):
-    def command():
-        with stoppable():
-            InFinaliser(lambda: signal.raise_signal(getattr(signal, name)))
-            time.sleep(10)
-
-    with pytest.raises(raised):
-        command()
-    assert capfd.readouterr().err == ""
+@pytest.mark.parametrize("then", ["time.sleep(60)", "hashlib.pbkdf2_hmac('sha256', b'a', b'b', 2**31 - 1)"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_that_falls_into_a_finaliser_is_not_lost(name, then):
+    code, said = ended(IN_FINALISER.format(name=name, then=then))
+    assert code == 128 + getattr(signal, name)
+    assert said.endswith(f"oddatom: {'interrupted' if name == 'SIGINT' else 'stopped'}; no file is half written.\n")
 
 
-@pytest.mark.usefixtures("signals")
 def test_one_signal_does_not_cut_short_what_another_has_begun():
-    cleaned = []
-
-    def command():
-        with stoppable():
-            InFinaliser(lambda: signal.raise_signal(signal.SIGINT))
-            try:
-                signal.raise_signal(signal.SIGTERM)
-            finally:
-                time.sleep(0.2)
-                cleaned.append(True)
-
-    with pytest.raises(Stopped):
-        command()
-    assert cleaned
+    code, said = ended(
+        """
+stop_on_signals()
+try:
+    signal.raise_signal(signal.SIGTERM)
+finally:
+    signal.raise_signal(signal.SIGINT)
+    time.sleep(0.1)
+    os._exit(7)
+"""
+    )
+    assert (code, said) == (7, "")
 
 
-def test_a_signal_that_fell_into_a_finaliser_ends_a_program_outside_python():
-    code = """if True:
-        import hashlib, signal
-        from oddatom.cli.stopping import stoppable
-        class InFinaliser:
-            def __del__(self):
-                signal.raise_signal(signal.SIGTERM)
-        with stoppable():
-            InFinaliser()
-            hashlib.pbkdf2_hmac("sha256", b"a", b"b", 2**31 - 1)  # minutes
-    """
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (ended.returncode, ended.stderr) == (143, "oddatom: stopped; no file is half written.\n")
+def test_ignored_signals_stay_so():
+    code, said = ended(
+        """
+signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+stop_on_signals(0.1)
+signal.raise_signal(signal.SIGHUP)
+time.sleep(0.5)
+"""
+    )
+    assert (code, said) == (0, "")
 
 
-def test_other_errors_of_finalisers_are_told_as_ever(monkeypatch):
-    told = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda what: told.append(what.exc_type))
-    hook = sys.unraisablehook
-    with stoppable():
-        InFinaliser(lambda: 1 / 0)
-    assert told == [ZeroDivisionError]
-    assert sys.unraisablehook is hook
+def test_signals_are_the_callers_in_its_process(run, table, tmp_path):
+    numbers = signal.SIGTERM, signal.SIGHUP, signal.SIGINT
+    before = [signal.getsignal(number) for number in numbers]
+    assert run("detect", table, "-o", tmp_path / "o.csv", "--no-report", "-q").code == 0
+    assert [signal.getsignal(number) for number in numbers] == before
+    assert signal.set_wakeup_fd(-1) == -1

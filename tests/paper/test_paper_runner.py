@@ -285,10 +285,11 @@ sys.stdin.read()
 """
 
 
-def child(code, folder):
+def child(code, folder, **options):
     path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     words, environment = [sys.executable, "-c", code, str(folder)], {**os.environ, "PYTHONPATH": path}
-    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, **options}
+    return subprocess.Popen(words, text=True, env=environment, **pipes)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL to send")
@@ -455,6 +456,31 @@ def test_ctrl_c_says_how_to_go_on(whole, tmp_path, monkeypatch, capsys):
     assert main(words) == 130
     assert "the same command goes on" in capsys.readouterr().err
     assert (tmp_path / "out" / "runs.parquet").exists()
+
+
+PROGRAM = """
+import sys
+from test_paper_runner import made
+from oddatom.cli import main
+from oddatom.paper import datasets
+datasets.DATASETS.clear()
+datasets.DATASETS.update(made(sys.argv[1]))
+sys.argv = ["oddatom", "paper", "--data", sys.argv[1], "-o", sys.argv[1] + "/stopped", "--jobs", "2"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals there")
+def test_a_program_that_is_stopped_writes_its_runs(tmp_path):
+    journal = tmp_path / "stopped" / "runs.sqlite"
+    process = child(PROGRAM, tmp_path, stderr=subprocess.PIPE)
+    while not journal.exists() or journal.stat().st_size < 30_000:  # a few runs are there
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate()[1]
+    assert process.returncode == 128 + signal.SIGTERM, said
+    assert said.endswith("the same command goes on from there\noddatom: stopped; no file is half written.\n")
+    assert len(results(tmp_path / "stopped")) > 0
 
 
 def test_a_fault_inside_is_not_called_wrong_use(whole, tmp_path, monkeypatch):

@@ -6,15 +6,16 @@ import contextlib
 import errno
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from oddatom.cli.console import Console, WrongUse
 from oddatom.cli.parser import make_parser
-from oddatom.cli.stopping import Stopped, leave, stoppable
+from oddatom.cli.stopping import GRACE, last_words, stop_on_signals
 
-OK, FAILED, WRONG_USE, FOUND_ANOMALIES, INTERRUPTED = 0, 1, 2, 3, 130
+OK, FAILED, WRONG_USE, FOUND_ANOMALIES = 0, 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,22 +35,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = make_parser().parse_args(arguments)
         console = Console(quiet=getattr(options, "quiet", False))
-        with stoppable():
-            found = options.run(options, console)
-            if console.out is not None:
-                console.out.flush()
+        if arguments is None:  # a program: else signals are the caller's
+            stop_on_signals(getattr(options, "grace", GRACE))
+        found = options.run(options, console)
+        if console.out is not None:
+            console.out.flush()
     except SystemExit as stop:  # argparse has said why
         return int(stop.code or OK)
     except BrokenPipeError:  # whoever read standard output has had enough
         _drop_output()
         return FAILED
-    except (KeyboardInterrupt, Stopped) as stop:
-        what, code = ("stopped", 128 + stop.signal) if isinstance(stop, Stopped) else ("interrupted", INTERRUPTED)
+    except KeyboardInterrupt as stop:
+        number = getattr(stop, "signal", signal.SIGINT)
         with contextlib.suppress(OSError):  # the terminal may be gone
-            console.error(f"{what}; no file is half written.")
+            console.error(last_words(number))
         if arguments is None:
-            leave(code)
-        return code
+            os._exit(128 + number)  # threads that wait for input would hold it up
+        return 128 + number
     except WrongUse as error:
         console.error(_one_line(error))
         return WRONG_USE

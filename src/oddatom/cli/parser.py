@@ -123,6 +123,7 @@ def make_parser() -> argparse.ArgumentParser:
     paper.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the dictionaries (default: 0)")
     paper.add_argument("--jobs", type=_whole, metavar="N", help="processes (default: one for each core)")
     paper.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
+    paper.set_defaults(grace=30.0)  # seconds after a signal to write the runs so far
 
     completion = _command(commands, "completion SHELL", "print what makes a shell complete words")
     completion.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))

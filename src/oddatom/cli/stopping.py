@@ -1,4 +1,4 @@
-"""Whoever ends the program, by kill or by closing the terminal, leaves no half of a file."""
+"""Signals that end the program: no scratch file is left, one line says so, and the exit code is 128 + the signal."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from typing import Any, NoReturn
+import time
+from typing import Any
 
-GRACE = 1.0  # seconds after which a program that a signal does not reach is ended
-MOMENT = 0.01  # seconds until a signal that was dropped in a finaliser is sent again
-_NAMES = ("SIGTERM", "SIGHUP")  # the latter is not everywhere
+from oddatom._atomic import discard_all
+
+GRACE = 1.0  # seconds for the main thread to end by itself
 
 
-class Stopped(BaseException):
+class Stopped(KeyboardInterrupt):
     """A signal asks the program to end."""
 
     def __init__(self, number: int) -> None:
@@ -23,92 +23,41 @@ class Stopped(BaseException):
         self.signal = number
 
 
-@contextlib.contextmanager
-def stoppable() -> Iterator[None]:
-    """Turn signals that would end the program at once into `Stopped`; those that are ignored (nohup) stay so.
+def stop_on_signals(grace: float = GRACE) -> None:
+    """Raise `Stopped` in the main thread on Ctrl-C, SIGTERM and SIGHUP; those that are ignored (nohup) stay so.
 
-    Where they, or Ctrl-C, find it outside Python, waiting for input that does not come, nothing can be raised: then a
-    thread removes what is half written and ends it. Where they find it in a finaliser, Python drops what is raised:
-    then the signal is sent again.
+    An exception does not end the program where it waits outside Python, as for input that does not come, nor in a
+    finaliser, where Python drops it: then a thread ends it after `grace` seconds.
     """
-    if os.name != "posix" or threading.current_thread() is not threading.main_thread():
-        yield  # other threads may not set handlers
+    if os.name != "posix":  # Ctrl-C is Python's there
         return
-    usual = {getattr(signal, name): signal.SIG_DFL for name in _NAMES if hasattr(signal, name)}
-    handlers: dict[int, Any] = {**usual, signal.SIGINT: signal.default_int_handler}
-    handlers = {number: handler for number, handler in handlers.items() if signal.getsignal(number) == handler}
-    own, taken, hook = os.getpid(), threading.Event(), sys.unraisablehook
+    usual = signal.SIG_DFL, signal.default_int_handler
+    numbers = [one for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) in usual]
 
     def stop(number: int, frame: Any) -> None:
-        if os.getpid() != own:  # a child that was forked
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-            return
-        taken.set()
-        if number == signal.SIGINT:
-            raise KeyboardInterrupt
-        for other in handlers.keys() & usual.keys():
-            signal.signal(other, signal.SIG_IGN)  # once is enough
+        for one in numbers:
+            signal.signal(one, signal.SIG_IGN)  # another would interrupt what this one has begun
         raise Stopped(number)
-
-    def dropped(what: Any) -> None:
-        number = getattr(what.exc_value, "signal", signal.SIGINT)
-        ours = os.getpid() == own and isinstance(what.exc_value, KeyboardInterrupt | Stopped)
-        if not ours or number not in handlers:
-            hook(what)
-            return
-        taken.clear()
-        threading.Thread(target=_send, args=(number, taken), daemon=True).start()
-        signal.signal(number, stop)  # last, and from here on it may come
 
     heard, told = os.pipe()
     os.set_blocking(told, False)
-    before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    try:
-        threading.Thread(target=_watch, args=(heard, set(handlers), taken), daemon=True).start()
-        sys.unraisablehook = dropped
-        for number in handlers:
-            signal.signal(number, stop)
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        taken.set()
-        sys.unraisablehook = hook
-        signal.set_wakeup_fd(before)
-        os.close(told)
+    signal.set_wakeup_fd(told)
+    for one in numbers:
+        signal.signal(one, stop)
+    threading.Thread(target=_end_after, args=(heard, grace), daemon=True).start()
 
 
-def leave(code: int) -> NoReturn:
-    """End the program at once: threads that wait for input would hold it up."""
-    os._exit(code)
+def _end_after(heard: int, grace: float) -> None:
+    """Wait for a signal and for the main thread; then end the program."""
+    number = os.read(heard, 1)[0]
+    time.sleep(grace)
+    discard_all()
+    if sys.stderr is not None:  # else 2 may be another file
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            os.write(2, f"oddatom: {last_words(number)}\n".encode())
+    os._exit(128 + number)
 
 
-def _watch(heard: int, numbers: set[int], taken: threading.Event) -> None:
-    """Wait for a signal; end the program where it does not get there."""
-    with open(heard, "rb", buffering=0) as pipe:
-        while number := pipe.read(1):
-            if number[0] in numbers and not taken.wait(GRACE):
-                from oddatom._atomic import discard_all
-
-                discard_all()
-                what = b"interrupted" if number[0] == signal.SIGINT else b"stopped"
-                with contextlib.suppress(OSError):  # the terminal may be gone
-                    os.write(2, b"oddatom: " + what + b"; no file is half written.\n")
-                leave(128 + number[0])
-
-
-def _send(number: int, taken: threading.Event) -> None:
-    """Send a signal again in a moment, unless another has been taken or the command is over by then."""
-    if not taken.wait(MOMENT):
-        os.kill(os.getpid(), number)
-
-
-def _forget() -> None:
-    """Let the signals of a child that was forked not be heard here."""
-    with contextlib.suppress(ValueError):  # not the main thread
-        signal.set_wakeup_fd(-1)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+def last_words(number: int) -> str:
+    """Return what is said at the end."""
+    return f"{'interrupted' if number == signal.SIGINT else 'stopped'}; no file is half written."
