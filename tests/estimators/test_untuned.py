@@ -19,8 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import reference
 from ensembles import TABLES, duplicates, factors, mixture, wide
 from oddatom import OddAtomDetector
-from oddatom.ensemble.joining import PARTS
 from oddatom.ensemble.model import SCORES
+from oddatom.ensemble.parts import PARTS
 from oddatom.estimators import odd_atom as untuned
 from oddatom.synthetic import corrupt_features
 
@@ -151,8 +151,8 @@ def test_score_is_a_parameter_and_no_attribute(score):
     assert pickle.loads(pickle.dumps(fresh)).get_params() == fresh.get_params()
     changed = "" if score == "joined" else f", score={score!r}"
     assert repr(fresh) == f"OddAtomDetector(random_state=0{changed})"
-    fresh.set_params(score="largest", nu=0.2)
-    assert (fresh.get_params()["score"], fresh.nu) == ("largest", 0.2)
+    fresh.set_params(score="max_residual", nu=0.2)
+    assert (fresh.get_params()["score"], fresh.nu) == ("max_residual", 0.2)
     assert make_pipeline(FunctionTransformer(), make(score)).get_params()["oddatomdetector__score"] == score
 
 
@@ -307,8 +307,8 @@ def test_planted_rows_are_found_where_expected():
         for name, scores in parts.items()
     }
     assert min(aucs["joined"]) > 0.97
-    assert aucs["magnitude"][0] > 0.99
-    assert aucs["magnitude"][1] < 0.8
+    assert aucs["norm"][0] > 0.99
+    assert aucs["norm"][1] < 0.8
     assert aucs["distance"][1] > 0.99
     assert aucs["description_length"][1] > 0.98
     assert aucs["histogram"][1] < 0.8
@@ -331,7 +331,7 @@ def test_rows_between_clusters_are_found():
     parts = make().fit(X).score_parts(X)
     y = np.arange(1515) >= 1500
     assert roc_auc_score(y, -parts["joined"]) > 0.9
-    assert roc_auc_score(y, -parts["magnitude"]) < 0.1
+    assert roc_auc_score(y, -parts["norm"]) < 0.1
 
 
 def test_a_value_never_seen_in_a_constant_column_lowers_the_score():
@@ -364,7 +364,7 @@ def test_copies_of_one_column(copies):
     scores = model.score_samples(np.repeat(x, copies, axis=1))
     assert spearmanr(scores, -np.abs(x[:, 0])).statistic > 0.8
     assert scores.min() > -40
-    assert model.weights_["largest"] < 0.05
+    assert model.weights_["max_residual"] < 0.05
 
 
 @pytest.mark.parametrize(("size", "least"), [(6, 0.85), (10, 0.98)])

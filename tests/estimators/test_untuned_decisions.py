@@ -34,7 +34,7 @@ def model():
 
 
 @pytest.mark.parametrize("threshold", ["auto", "svm", 0.05, 0.5, "fdr", ("fdr", 0.2)])
-@pytest.mark.parametrize("score", ["joined", "margin", "largest"])
+@pytest.mark.parametrize("score", ["joined", "margin", "max_residual"])
 def test_set_threshold_is_a_fit_with_it(threshold, score):
     X = with_anomalies(300)
     wanted = make(threshold, score=score).fit(X)

@@ -110,7 +110,7 @@ def test_scores(kind, score, tmp_path):
     assert_same_answers(model, there_and_back(model, tmp_path), NEW)
 
 
-@pytest.mark.parametrize("score", ["joined", "margin", "residual", "histogram", "magnitude"])
+@pytest.mark.parametrize("score", ["joined", "margin", "residual", "histogram", "norm"])
 def test_scores_of_the_untuned_detector(score, tmp_path):
     model = fit(OddAtomDetector(**TINY, score=score))
     loaded = there_and_back(model, tmp_path)

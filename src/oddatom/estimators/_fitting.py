@@ -18,7 +18,7 @@ from oddatom.arrays.threads import threads
 from oddatom.boundary.plane import OneClassFit
 from oddatom.coding import Codes
 from oddatom.decisions import quantile_offset
-from oddatom.estimators._base import HUGE, DictionaryDetector, without_atoms
+from oddatom.estimators._base import DictionaryDetector, without_atoms
 from oddatom.estimators._callbacks import DEPTH, FitProgress, with_callbacks
 from oddatom.estimators._elsewhere import fit_source, linear_dictionary, linear_features
 from oddatom.estimators._routing import opened
@@ -32,8 +32,8 @@ from oddatom.penalties import PENALTIES, make_penalty
 from oddatom.rows import Source
 from oddatom.rows.array import LocalShard, WeightedShard
 from oddatom.rows.row_map import RowMap
-from oddatom.scaling.linear import SCALINGS, fit_scaling
-from oddatom.scores import SCORES, code_statistics
+from oddatom.scaling.linear import HUGE, SCALINGS, fit_scaling
+from oddatom.scores import SCORES, code_statistics, score
 
 
 class LearnedDetector(DictionaryDetector):
@@ -56,7 +56,7 @@ class LearnedDetector(DictionaryDetector):
         "init": [StrOptions(set(INITS)), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "svm_solver": [StrOptions(set(SVM_SOLVERS))],
-        "score": [StrOptions(set(SCORES))],
+        "score": [StrOptions(SCORES.keys())],
         "threshold": "no_validation",  # see `_check_threshold`
         "calibration": [Interval(Integral, 2, None, closed="left"), None],
         "scaling": [StrOptions(set(SCALINGS)), None],
@@ -309,7 +309,7 @@ class LearnedDetector(DictionaryDetector):
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
         """Return what `score_samples` gives for the training rows."""
-        return SCORES[self.score_](codes, self.coef_, self.code_statistics_)
+        return score(self.score_, codes, self.coef_, self.code_statistics_)
 
     def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
         """Fitted attributes that only this detector has."""

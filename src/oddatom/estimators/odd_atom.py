@@ -18,7 +18,7 @@ from oddatom.decisions import CrossConformal, Threshold, ThresholdMixin, quantil
 from oddatom.ensemble.draws import draw_order, draw_rows
 from oddatom.ensemble.members import Sizes
 from oddatom.ensemble.model import SCORES, learn_ensemble
-from oddatom.ensemble.parts import RowParts
+from oddatom.ensemble.row_parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
 from oddatom.estimators._partial import KEEP, Memory, batch
 from oddatom.estimators._routing import opened, score_elsewhere
@@ -47,7 +47,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
     learned from a sample of the rows by alternating steps, each of which leaves out the share of the rows that the
     member explains worst: anomalies do not shape the dictionary. Five parts say how odd a row is: the description
     length of its code, the Mahalanobis distance of y − c_k, its largest residual in one feature, how rare its values
-    are by column (histogram), and how far it is from the medians (magnitude). Each is made a robust z-score of its
+    are by column (histogram), and how far it is from the medians (norm). Each is made a robust z-score of its
     logarithm, members are averaged, and the parts are joined by
 
     .. math::
@@ -63,7 +63,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
     ----------
     score : str, default="joined"
         What `score_samples` returns: all parts joined ("joined"), one of them ("residual", "description_length",
-        "distance", "largest", "histogram", "magnitude"), or the margin of a one-class SVM on how typical the five parts
+        "distance", "max_residual", "histogram", "norm"), or the margin of a one-class SVM on how typical the five parts
         find a row ("margin"). Read it with `get_params()`.
     threshold : {"auto", "svm", "fdr"}, ("fdr", q) or float, default="auto"
         Where `predict` cuts. "auto" finds a cut from the training scores; "svm" is the offset of the one-class SVM at
@@ -127,7 +127,7 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
     memory_: Memory
 
     _parameter_constraints: ClassVar[dict] = {
-        "score": [StrOptions(set(SCORES))],
+        "score": [StrOptions(SCORES)],
         "threshold": "no_validation",  # see `_check_threshold`
         "nu": [Interval(Real, 0, 1, closed="right")],
         "trim": [tuple, list],
@@ -284,6 +284,12 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
                 scores[rows] = self._score(Z)
         return scores
 
+    def _device_scores(self, rows: Any, device: Any) -> Any:
+        """Return the scores of finite rows as a tensor on a torch device; rows elsewhere are copied there in blocks."""
+        from oddatom.ensemble.torch_ensemble import score_rows
+
+        return score_rows(self.ensemble_, rows, device, self.score_)
+
     def score_parts(self, X: Any) -> dict[str, np.ndarray]:
         """Return every score of each row, each what `score_samples` returns where the model is fitted with it.
 
@@ -352,7 +358,8 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
         checked = check_rows(self, X, reset=False)
         out = np.empty(checked.shape)
         with threads(self.n_jobs):
-            for rows, Z in self._chunks(checked, max(1, EXPLAIN_NUMBERS // checked.shape[1])):
+            members = self.ensemble_.packed.centroids.shape[0]
+            for rows, Z in self._chunks(checked, max(1, EXPLAIN_NUMBERS // (members * checked.shape[1]))):
                 out[rows] = share_out(self._score(Z), feature_shares(checked[rows], self.ensemble_, Z, self.score_))
         return as_frame_like(out, X)
 
@@ -384,11 +391,10 @@ class OddAtomDetector(DocumentedMixin, ScoreParameterMixin, ThresholdMixin, Save
     def _held_out(self, sample: np.ndarray, parts: RowParts) -> list[np.ndarray]:
         """Score every row of the sample by the group that was learned without it, and by a histogram without it."""
         n_groups = self.ensemble_.n_groups
-        rarity = self.ensemble_.rarity(sample, held_out=True)
+        parts = self.ensemble_.held_out(sample, parts)
         scores = []
         for group in range(n_groups):
-            rows = slice(group, None, n_groups)
-            fold = RowParts(parts.members[rows].copy(), rarity[rows].copy(), parts.magnitude[rows].copy())
+            fold = RowParts(*(np.ascontiguousarray(values[group::n_groups]) for values in parts))
             scores.append(self._score(self.ensemble_.z_scores(fold, group)))
         return scores
 

@@ -122,7 +122,7 @@ def _schema(*, pair: bool, kernel: bool) -> Schema:
         "train_coef_": numbers("atoms"),
         "train_offset_": number(),
         "train_decision_": optional(numbers("rows")),
-        "score_": text(tuple(SCORES)),
+        "score_": text(SCORES),
         **DECISION,
         "threshold_": _free,
         "conformal_": optional(CONFORMAL),

@@ -5,7 +5,7 @@ An entry has a function without arguments that returns the class. Adding a class
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -25,12 +25,13 @@ class Model(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A small class: how it is taken apart into fields, and made again from all of them."""
+    """A small class: how it is taken apart into fields, and made again from all of them but those with a default."""
 
     get: Callable[[], type]
     fields: Callable[[], tuple[str, ...]]
     take: Callable[[Any], dict[str, Any]]
     make: Callable[[dict[str, Any], str], Any]
+    defaults: Callable[[], Collection[str]] = tuple  # older files do without these fields
 
 
 def lazy(module: str, name: str) -> Callable[[], type]:
@@ -45,7 +46,10 @@ def named_tuple(module: str, name: str) -> Record:
     def fields() -> tuple[str, ...]:
         return get()._fields  # type: ignore[attr-defined]
 
-    return Record(get, fields, lambda value: value._asdict(), lambda found, path: get()(**found))
+    def defaults() -> Collection[str]:
+        return get()._field_defaults  # type: ignore[attr-defined]
+
+    return Record(get, fields, lambda value: value._asdict(), lambda found, path: get()(**found), defaults)
 
 
 def _make_conformal(found: dict[str, Any], path: str) -> Any:
@@ -100,7 +104,7 @@ RECORDS: dict[str, Record] = {
     "Kernel": named_tuple("oddatom.kernels.functions", "Kernel"),
     "KernelMap": named_tuple("oddatom.kernels.coordinates", "KernelMap"),
     "Memory": named_tuple("oddatom.estimators._partial", "Memory"),
-    "Packed": named_tuple("oddatom.ensemble.parts", "Packed"),
+    "Packed": named_tuple("oddatom.ensemble.packed", "Packed"),
     "Scaling": named_tuple("oddatom.scaling.linear", "Scaling"),
     "Threshold": named_tuple("oddatom.decisions", "Threshold"),
 }

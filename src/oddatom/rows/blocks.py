@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oddatom.arrays.threads import threads
+from oddatom.coding.statistics import CodeStatistics, code_sums, statistics_of
 from oddatom.rows.row_map import RowMap
 from oddatom.scaling.linear import Scaling
-from oddatom.scores.statistics import CodeStatistics, code_sums, statistics_of
 
 if TYPE_CHECKING:
     from oddatom.rows.source import Source

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from oddatom.coding.statistics import CodeStatistics
 from oddatom.passes.group import ShardGroup
 from oddatom.rows import blocks as passes
 from oddatom.rows.row_map import RowMap
 from oddatom.scaling.linear import Scaling
-from oddatom.scores import CodeStatistics
 
 
 class Source(ABC):

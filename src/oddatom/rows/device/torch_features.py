@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from oddatom.arrays.namespaces import like
 from oddatom.arrays.torch_rows import from_host, rows_per_block, spans, to_host
 from oddatom.kernels.coordinates import KernelMap
 from oddatom.kernels.functions import KERNELS, LARGEST, Kernel
@@ -24,46 +25,23 @@ _BOUNDED = ("rbf", "laplacian", "sigmoid", "cosine")  # kernels whose values are
 
 def _blocks(X: torch.Tensor, bytes_per_row: int = 0) -> Iterator[tuple[int, int, torch.Tensor]]:
     """Yield (lo, hi, X[lo:hi] as float64, a tensor of its own)."""
-    for lo, hi in spans(X.shape[0], rows_per_block(X.device, 32 * X.shape[1] + bytes_per_row)):
+    for lo, hi in _spans(X, bytes_per_row):
         yield lo, hi, X[lo:hi].to(torch.float64, copy=True, memory_format=torch.contiguous_format)
+
+
+def _spans(X: torch.Tensor, bytes_per_row: int = 0) -> Iterator[tuple[int, int]]:
+    return spans(X.shape[0], rows_per_block(X.device, 32 * X.shape[1] + bytes_per_row))
 
 
 # Scaling
 
 
-class RowScaling:
-    """A `Scaling` on a device: y = ((x − center) / spread) / scale."""
-
-    def __init__(self, scaling: Scaling, device: torch.device) -> None:
-        self._columns: tuple[torch.Tensor, ...] = ()
-        if scaling.center is not None and scaling.spread is not None:
-            self._columns = from_host(scaling.center, device), from_host(scaling.spread, device)
-        self._scale = from_host(scaling.scale, device)  # a tensor: by a number, CUDA multiplies with its inverse
-
-    def apply_(self, Y: torch.Tensor) -> torch.Tensor:
-        """Scale float64 rows in place, by the operations of `Scaling.apply`, and return them."""
-        if self._columns:
-            Y.sub_(self._columns[0]).div_(self._columns[1])
-        return Y.div_(self._scale)
-
-    def huge_margin(self, X: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """Return v·y of float64 rows so large that a term overflows: in units of the largest number in a row."""
-        size = X.abs().amax(dim=1, keepdim=True)
-        if self._columns:
-            center, spread = self._columns
-            size = torch.maximum(size, center.abs().max())
-            Y = (X / size).sub_(center / size).div_(spread)
-        else:
-            Y = X / size
-        return (Y @ v) / self._scale * size[:, 0]
-
-
 def scale_rows(scaling: Scaling, X: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
     """Return rows X (N×m) scaled, y = ((x − center) / spread) / scale, a new tensor."""
     out = torch.empty(X.shape, dtype=dtype or X.dtype, device=X.device)
-    on_device = RowScaling(scaling, X.device)
-    for lo, hi, block in _blocks(X):
-        out[lo:hi] = on_device.apply_(block)
+    there = like(scaling, X)
+    for lo, hi in _spans(X):
+        out[lo:hi] = there.apply(X[lo:hi])
     return out
 
 
@@ -84,13 +62,13 @@ def frobenius_norm(X: torch.Tensor) -> float:
 
 
 def _scaled_norm(X: torch.Tensor, scaling: Scaling) -> float:
-    on_device = RowScaling(scaling, X.device)
+    there = like(scaling, X)
     top = torch.zeros((), dtype=torch.float64, device=X.device)
-    for _, _, block in _blocks(X):
-        top = torch.maximum(top, on_device.apply_(block).abs_().max())
+    for lo, hi in _spans(X):
+        top = torch.maximum(top, there.apply(X[lo:hi]).abs_().max())
     total = torch.zeros((), dtype=torch.float64, device=X.device)
-    for _, _, block in _blocks(X):
-        total += on_device.apply_(block).div_(top).square_().sum()
+    for lo, hi in _spans(X):
+        total += there.apply(X[lo:hi]).div_(top).square_().sum()
     size, square = (float(t) for t in to_host(top, total))
     return size * float(np.sqrt(square)) if size != 0.0 else 0.0
 
