@@ -52,7 +52,7 @@ def own_rows(X: Any) -> Any:
 def exceeds(Y: Any, limit: float) -> bool:
     """Whether any |y| is above the limit, or may be: a graph does not know."""
     xp = namespace(Y)
-    return _is_graph(Y) or Y.shape[0] > 0 and not max(float(xp.max(Y)), -float(xp.min(Y))) <= limit
+    return _is_graph(Y) or (Y.shape[0] > 0 and not max(float(xp.max(Y)), -float(xp.min(Y))) <= limit)
 
 
 def asinh(x: Any) -> Any:

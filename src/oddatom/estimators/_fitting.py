@@ -32,7 +32,9 @@ from oddatom.penalties import PENALTIES, make_penalty
 from oddatom.rows import Source
 from oddatom.rows.array import LocalShard, WeightedShard
 from oddatom.rows.row_map import RowMap
-from oddatom.scaling.linear import HUGE, SCALINGS, fit_scaling
+from oddatom.scaling.array_columns import fit_scaling
+from oddatom.scaling.columns import SCALINGS
+from oddatom.scaling.linear import HUGE
 from oddatom.scores import SCORES, code_statistics, score
 
 
@@ -59,7 +61,7 @@ class LearnedDetector(DictionaryDetector):
         "score": [StrOptions(SCORES.keys())],
         "threshold": "no_validation",  # see `_check_threshold`
         "calibration": [Interval(Integral, 2, None, closed="left"), None],
-        "scaling": [StrOptions(set(SCALINGS)), None],
+        "scaling": [StrOptions(SCALINGS.keys()), None],
         "track": [StrOptions({"atoms"}), None],
         "device": DEVICE,
         "random_state": ["random_state"],

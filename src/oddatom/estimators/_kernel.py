@@ -28,7 +28,8 @@ from oddatom.learners.initial import unit_rows
 from oddatom.rows import Source
 from oddatom.rows import blocks as passes
 from oddatom.rows.row_map import RowMap
-from oddatom.scaling.linear import Scaling, fit_scaling
+from oddatom.scaling.array_columns import fit_scaling
+from oddatom.scaling.linear import Scaling
 
 EXACT_ROWS = 4000  # approximation="auto" is exact up to here
 HERE = 2**27  # numbers that rows are brought here by to choose landmarks among: 1 GB

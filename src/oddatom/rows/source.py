@@ -66,7 +66,7 @@ class Source(ABC):
         return out
 
     def fit_scaling(self, kind: str | None) -> Scaling:
-        """Return the scaling of `oddatom.scaling.linear.fit_scaling`; refuse NaN and infinity by column."""
+        """Return the scaling of all rows; refuse NaN and infinity by column."""
         return passes.fit_scaling(self, kind)
 
     def code_statistics(self, detector: Any) -> CodeStatistics:

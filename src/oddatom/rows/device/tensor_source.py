@@ -15,11 +15,12 @@ from oddatom.coding.statistics import CodeStatistics
 from oddatom.passes.group import ShardGroup
 from oddatom.rows import blocks as passes
 from oddatom.rows.device.torch_codes import row_code_statistics
-from oddatom.rows.device.torch_features import apply_kernel_map, fit_row_scaling, scale_rows
+from oddatom.rows.device.torch_features import TensorColumns, apply_kernel_map, scale_rows
 from oddatom.rows.device.torch_pairs import TorchPairShard
 from oddatom.rows.device.torch_shard import TorchShard
 from oddatom.rows.row_map import RowMap
 from oddatom.rows.source import Source
+from oddatom.scaling.columns import fit_columns
 from oddatom.scaling.linear import Scaling
 
 SHARDS = {"sparse": TorchShard, "pairs": TorchPairShard}
@@ -95,8 +96,8 @@ class TensorSource(Source):
         return self.tensor.index_select(0, where).to("cpu", torch.float64).numpy()
 
     def fit_scaling(self, kind: str | None) -> Scaling:
-        """Return the scaling of `oddatom.scaling.linear.fit_scaling`."""
-        return super().fit_scaling(kind) if self.stream else fit_row_scaling(self.tensor, kind)
+        """Return the scaling of all rows."""
+        return super().fit_scaling(kind) if self.stream else fit_columns(TensorColumns(self.tensor), kind)
 
     def code_statistics(self, detector: Any) -> CodeStatistics:
         """Return how the rows use the atoms of a detector that is fitted but for its scores."""
