@@ -14,9 +14,11 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from benchmarks._sets import SETS, choose_rows
 from oddatom import OddAtomDetector
-from oddatom.ensemble.joining import JOINED, PARTS, agreement_weights, join
+from oddatom.ensemble.joining import agreement_weights, join
+from oddatom.ensemble.parts import BUILT_IN, PARTS
 
 SEEDS = range(2)
+JOINED = tuple(name for name in BUILT_IN if PARTS[name].joined)
 TRIMS = ((0.1, 0.25, 0.5), (0.2, 0.4), (0.25, 0.5), (0.35, 0.5), (0.5,))
 CENTROIDS = (16, 32, 64)
 AGREEMENT = (0.0, 1.0, 3.0)
@@ -31,8 +33,9 @@ def _one(X: np.ndarray, y: np.ndarray, seed: int, trim: tuple[float, ...], n_cen
     X, y = X[rows], y[rows]
     model = OddAtomDetector(trim=trim, n_centroids=n_centroids, random_state=seed, n_jobs=1).fit(X)
     parts = model.score_parts(X)
-    Z = -np.stack([parts[name] for name in PARTS], axis=1)
-    scores = [join(Z, agreement_weights(Z, power, names)) for power, names in product(AGREEMENT, JOINS)]
+    Z = -np.stack([parts[name] for name in BUILT_IN], axis=1)
+    ways = [(power, [name in names for name in BUILT_IN]) for power, names in product(AGREEMENT, JOINS)]
+    scores = [join(Z, agreement_weights(Z, *way)) for way in ways]
     return np.array([(roc_auc_score(y, s), average_precision_score(y, s)) for s in scores])
 
 

@@ -13,7 +13,7 @@ import oddatom
 from oddatom.arrays.threads import threads
 from oddatom.coding import Codes, batch_omp
 from oddatom.explain import Explanation, as_frame_like, margin_by_atom, margin_by_feature, residual_by_feature
-from oddatom.scores import SCORES
+from oddatom.scores import score
 
 RNG = np.random.default_rng(0)
 D = RNG.standard_normal((12, 7))
@@ -52,14 +52,14 @@ def test_margin_by_feature_of_linear_codes():
 def test_margin_by_atom(codes):
     table = margin_by_atom(codes, W)
     assert_array_equal(table, dense(codes) * W)
-    assert_allclose(table.sum(axis=1), SCORES["margin"](codes, W), atol=1e-14)
+    assert_allclose(table.sum(axis=1), score("margin", codes, W, None), atol=1e-14)
 
 
 def test_residual_by_feature(codes):
     before = Y.copy()
     table = residual_by_feature(Y, codes, D)
     assert_allclose(table, (Y - dense(codes) @ D) ** 2, atol=1e-14)
-    assert_allclose(table.sum(axis=1), -SCORES["residual"](codes, W), atol=1e-13)
+    assert_allclose(table.sum(axis=1), -score("residual", codes, W, None), atol=1e-13)
     assert_array_equal(Y, before)
 
 

@@ -5,34 +5,33 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
-from oddatom.ensemble.joining import JOINED, PARTS, agreement_weights, fit_calibration, join, z_scores
-from oddatom.ensemble.parts import RowParts
+from oddatom.ensemble.joining import agreement_weights, fit_calibration, join, z_scores
+from oddatom.ensemble.parts import BUILT_IN as PARTS
+from oddatom.ensemble.parts import PARTS as REGISTERED
+from oddatom.ensemble.row_parts import RowParts
 
 M = 3
+JOINED = tuple(name for name in PARTS if REGISTERED[name].joined)
 IN_JOIN = np.array([name in JOINED for name in PARTS])
 
 
 def some_parts(N=200, seed=0):
     rng = np.random.default_rng(seed)
-    return RowParts(
-        rng.lognormal(size=(N, M, 4)) * 10.0 ** np.arange(-2, 2), rng.lognormal(size=N), rng.lognormal(size=N)
-    )
+    return RowParts(rng.lognormal(size=(N, M, 4)) * 10.0 ** np.arange(-2, 2), rng.lognormal(size=(N, 2)))
 
 
 def changed(parts, k, values):
-    """Put values into column k: the members' first, then rarity and magnitude."""
-    members, rarity, magnitude = (a.copy() for a in parts)
+    """Put values into column k: the members' first, then those of the row alone."""
+    members, rows = (a.copy() for a in parts)
     if k < 4 * M:
-        members.reshape(len(rarity), -1)[:, k] = values
-    elif k == 4 * M:
-        rarity[:] = values
+        members.reshape(len(rows), -1)[:, k] = values
     else:
-        magnitude[:] = values
-    return RowParts(members, rarity, magnitude)
+        rows[:, k - 4 * M] = values
+    return RowParts(members, rows)
 
 
 def column(parts, k):
-    return np.column_stack([parts.members.reshape(len(parts.rarity), -1), parts.rarity, parts.magnitude])[:, k]
+    return np.column_stack([parts.members.reshape(len(parts.rows), -1), parts.rows])[:, k]
 
 
 # Calibration
@@ -60,7 +59,7 @@ def test_units_of_the_parts_do_not_matter():
     parts, new = some_parts(), some_parts(50, seed=1)
     factors = 10.0 ** np.random.default_rng(2).uniform(-6, 6, (M, 4))
     one = z_scores(new, fit_calibration(parts))
-    scaled, far = (RowParts(p.members * factors, 1e5 * p.rarity, 1e-5 * p.magnitude) for p in (parts, new))
+    scaled, far = (RowParts(p.members * factors, p.rows * [1e5, 1e-5]) for p in (parts, new))
     assert_allclose(z_scores(far, fit_calibration(scaled)), one, rtol=1e-9, atol=1e-9)
 
 
@@ -149,7 +148,7 @@ def correlated(N=500, noisy=None, seed=0):
 @pytest.mark.parametrize("power", [0.0, 1.0, 3.0])
 def test_weights_against_correlations(power):
     Z = correlated()
-    weights = agreement_weights(Z, power)
+    weights = agreement_weights(Z, power, IN_JOIN)
     assert_allclose(weights[IN_JOIN], reference.agreement(Z[:, IN_JOIN], power), rtol=1e-10)
     assert_allclose(weights.sum(), 1, rtol=1e-12)
     assert weights[PARTS.index("residual")] == 0
@@ -159,7 +158,7 @@ def test_weights_against_correlations(power):
 
 @pytest.mark.parametrize("name", JOINED)
 def test_a_part_that_is_noise_weighs_little(name):
-    weights = dict(zip(PARTS, agreement_weights(correlated(noisy=name), 3.0), strict=True))
+    weights = dict(zip(PARTS, agreement_weights(correlated(noisy=name), 3.0, IN_JOIN), strict=True))
     others = [weights[other] for other in JOINED if other != name]
     assert weights[name] < 0.01 * min(others)
 
@@ -167,31 +166,31 @@ def test_a_part_that_is_noise_weighs_little(name):
 def test_a_part_that_is_reversed_weighs_no_less_than_the_least():
     Z = correlated()
     Z[:, 0] *= -1
-    weights = agreement_weights(Z, 3.0)
+    weights = agreement_weights(Z, 3.0, IN_JOIN)
     assert 0 < weights[0] < 1e-3
     assert np.isfinite(np.log(weights[0]))
 
 
 def test_residual_and_units_do_not_change_the_weights():
     Z = correlated()
-    wanted = agreement_weights(Z, 3.0)
+    wanted = agreement_weights(Z, 3.0, IN_JOIN)
     Z[:, PARTS.index("residual")] = 7.0
-    assert_allclose(agreement_weights(3.0 * Z - 8.0, 3.0), wanted, rtol=1e-9)
+    assert_allclose(agreement_weights(3.0 * Z - 8.0, 3.0, IN_JOIN), wanted, rtol=1e-9)
 
 
 def test_parts_that_do_not_vary():
     Z = correlated()
     Z[:, PARTS.index("histogram")] = 0.0
-    weights = agreement_weights(Z, 3.0)
+    weights = agreement_weights(Z, 3.0, IN_JOIN)
     assert_allclose(weights.sum(), 1, rtol=1e-12)
     assert weights[PARTS.index("histogram")] < 1e-3
-    assert_allclose(agreement_weights(np.zeros((9, 6)), 3.0)[IN_JOIN], 0.2, rtol=1e-12)
+    assert_allclose(agreement_weights(np.zeros((9, 6)), 3.0, IN_JOIN)[IN_JOIN], 0.2, rtol=1e-12)
 
 
 @pytest.mark.parametrize("power", [300.0, 1e6])
 def test_any_power_leaves_weights(power):
     for Z in (correlated(), np.zeros((9, 6)), np.random.default_rng(0).normal(size=(500, 6))):
-        weights = agreement_weights(Z, power)
+        weights = agreement_weights(Z, power, IN_JOIN)
         assert_allclose(weights.sum(), 1, rtol=1e-12)
 
 
@@ -200,14 +199,14 @@ def test_any_power_leaves_weights(power):
 
 def test_join_against_numpy():
     Z = 3 * np.random.default_rng(0).normal(size=(100, 6))
-    weights = agreement_weights(correlated(), 3.0)
+    weights = agreement_weights(correlated(), 3.0, IN_JOIN)
     assert_allclose(join(Z, weights), reference.log_mean_exp(Z, weights), rtol=1e-11, atol=1e-12)
     assert_allclose(join(Z + 5.0, weights), join(Z, weights) + 5.0, rtol=1e-12)
 
 
 def test_join_lies_between_mean_and_largest():
     Z = 3 * np.random.default_rng(0).normal(size=(300, 6))
-    weights = agreement_weights(correlated(), 3.0)
+    weights = agreement_weights(correlated(), 3.0, IN_JOIN)
     joined = join(Z, weights)
     assert (joined >= Z @ weights).all()
     assert (joined <= Z[:, IN_JOIN].max(axis=1)).all()
@@ -216,7 +215,7 @@ def test_join_lies_between_mean_and_largest():
 
 def test_join_grows_with_every_part_but_the_residual():
     Z = np.random.default_rng(0).normal(size=(50, 6))
-    weights = agreement_weights(correlated(), 3.0)
+    weights = agreement_weights(correlated(), 3.0, IN_JOIN)
     for p, name in enumerate(PARTS):
         more = Z.copy()
         more[:, p] += 0.5
@@ -227,7 +226,7 @@ def test_join_grows_with_every_part_but_the_residual():
 
 
 def test_join_of_huge_numbers():
-    weights = agreement_weights(correlated(), 3.0)
+    weights = agreement_weights(correlated(), 3.0, IN_JOIN)
     Z = np.array([[1e9] * 6, [-1e9] * 6, [-1e9, 0, 0, 1e300, 0, 0], [1e9, 0, 0, 0, 0, 0.0]])
     joined = join(Z, weights)
     assert_allclose(joined[:2], [1e9, -1e9], rtol=1e-12)

@@ -7,10 +7,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 import reference
 from ensembles import random_member, wide
 from oddatom.arrays.threads import Plan, threads
-from oddatom.ensemble import parts as module
-from oddatom.ensemble.histogram import fit_histogram
+from oddatom.ensemble import fused as module
+from oddatom.ensemble.histogram import fit_histogram, nats
 from oddatom.ensemble.members import Sizes, learn_member
-from oddatom.ensemble.parts import pack, row_parts
+from oddatom.ensemble.packed import pack
+from oddatom.ensemble.row_parts import row_parts
 from oddatom.scaling.asinh import fit_asinh
 
 SIZES = ((5, 4, 3), (1, 9, 3), (8, 1, 3))  # centroids, atoms and directions of three members
@@ -43,9 +44,9 @@ def test_parts_against_loops(N, m):
     Y = reference.asinh_columns(train, X)
     assert_allclose(parts.members, reference.member_parts(Y, members), rtol=1e-10, atol=1e-12)
     some = slice(0, 30)
-    assert_allclose(parts.rarity[some], reference.histogram_nats(train, X[some]).sum(axis=1), rtol=1e-10)
-    assert_allclose(parts.rarity, histogram.by_feature(X * scaling.unit).sum(axis=1), rtol=1e-12)
-    assert_allclose(parts.magnitude, np.sum(Y**2, axis=1), rtol=1e-10)
+    assert_allclose(parts.rows[some, 0], reference.histogram_nats(train, X[some]).sum(axis=1), rtol=1e-10)
+    assert_allclose(parts.rows[:, 0], nats(X * scaling.unit, histogram).sum(axis=1), rtol=1e-12)
+    assert_allclose(parts.rows[:, 1], np.sum(Y**2, axis=1), rtol=1e-10)
 
 
 def test_learned_members():

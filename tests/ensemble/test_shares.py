@@ -7,13 +7,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 import reference
 from ensembles import random_member
 from oddatom.ensemble.histogram import fit_histogram
-from oddatom.ensemble.joining import JOINED, PARTS, fit_calibration
+from oddatom.ensemble.joining import fit_calibration
 from oddatom.ensemble.model import SCORES, Ensemble
-from oddatom.ensemble.parts import pack, row_parts
+from oddatom.ensemble.packed import pack
+from oddatom.ensemble.parts import BUILT_IN as PARTS
+from oddatom.ensemble.row_parts import row_parts
 from oddatom.ensemble.shares import feature_shares, share_out
 from oddatom.scaling.asinh import fit_asinh
 
 WEIGHTS = np.array([0.3, 0.1, 0.2, 0.0, 0.25, 0.15])  # in the order of PARTS: the residual has none
+JOINED = tuple(name for name in PARTS if name != "residual")
 PLANE = np.array([0.5, 0.1, -0.2, 0.3, 0.4])
 
 

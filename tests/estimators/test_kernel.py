@@ -24,7 +24,7 @@ from oddatom import (
 from oddatom.arrays import threads as _threads
 from oddatom.estimators import _grouped
 from oddatom.kernels.functions import Kernel
-from oddatom.scaling.linear import fit_scaling
+from oddatom.scaling.array_columns import fit_scaling
 from reference import omp
 
 pytestmark = pytest.mark.filterwarnings("ignore::oddatom.DegenerateMarginWarning")

@@ -17,7 +17,7 @@ from oddatom import AllAtomsTrimmedWarning, DegenerateMarginWarning, LinearOneCl
 from oddatom.arrays import threads as _threads
 from oddatom.estimators import _base
 from oddatom.estimators import dpl_ocsvm as dpl
-from oddatom.scaling.linear import fit_scaling
+from oddatom.scaling.array_columns import fit_scaling
 
 no_margin_wanted = pytest.mark.filterwarnings("ignore::oddatom.DegenerateMarginWarning")
 

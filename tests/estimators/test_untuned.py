@@ -19,8 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import reference
 from ensembles import TABLES, duplicates, factors, mixture, wide
 from oddatom import OddAtomDetector
-from oddatom.ensemble.joining import PARTS
 from oddatom.ensemble.model import SCORES
+from oddatom.ensemble.parts import PARTS
 from oddatom.estimators import odd_atom as untuned
 from oddatom.synthetic import corrupt_features
 

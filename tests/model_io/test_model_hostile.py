@@ -59,7 +59,7 @@ CASES = {
         ),
         "calibration must be of 10 parts",
     ),
-    "weights of fewer parts": ("OddAtomDetector", tensor("ensemble_.weights", shorter), "weights must be of shape"),
+    "weights of fewer parts": ("OddAtomDetector", tensor("ensemble_.weights", shorter), "weights must be of 6 parts"),
     "trims that do not divide": ("OddAtomDetector", field("ensemble_", "n_trims", 2**40), "a divisor of the 2 members"),
     "trims that are none": (
         "OddAtomDetector",

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ensembles import factors, mixture
 from learned import KINDS, make_detector, rows
 from oddatom import DLOCSVM, OddAtomDetector
-from oddatom.ensemble.codes import row_codes
+from oddatom.ensemble.coded import row_codes
 from oddatom.report import gather_content, render_report
 from oddatom.report.atoms import odd_atoms
 from oddatom.report.contributions import by_source
@@ -85,14 +85,14 @@ def test_infinite_shares():
 def test_atoms_tell_odd_rows_from_normal_ones(table):
     detector = OddAtomDetector(random_state=0).fit(table)
     atoms, _ = odd_atoms(detector, table[:10], table[10:], NAMES)
-    codes = row_codes(table, detector.ensemble_)
+    codes = row_codes(table, detector.ensemble_.scaling, detector.ensemble_.packed)
     assert any("atom" in atom.name for atom in atoms)
     for atom in atoms:
         assert atom.of_odd >= 3 * atom.of_normal
         member, kind, number, *sign = atom.name.removeprefix("member ").replace(",", "").split()
-        used = getattr(codes, kind)[:, int(member) - 1] == int(number) - 1
+        used = getattr(codes, kind)[int(member) - 1] == int(number) - 1
         if sign:
-            used &= np.sign(codes.gain[:, int(member) - 1]) == {"+": 1, "−": -1}[sign[0]]
+            used &= np.sign(codes.gain[int(member) - 1]) == {"+": 1, "−": -1}[sign[0]]
         assert (atom.of_odd, atom.of_normal) == (used[:10].mean(), used[10:].mean())
         assert not {"low f2", "high f7"} & set(atom.features)
 

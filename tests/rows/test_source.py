@@ -7,7 +7,7 @@ from sklearn.base import clone
 from block_source import BlockSource
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector, WorkerLostError, load
 from oddatom.rows.draws import draw_order, draw_rows
-from oddatom.scaling.linear import fit_scaling
+from oddatom.scaling.array_columns import fit_scaling
 
 ENDS = {"two": [200], "uneven, some empty": [0, 7, 7, 300, 300], "one": []}
 DETECTORS = {

@@ -6,16 +6,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oddatom.kernels.coordinates import fit_kernel_map
 from oddatom.kernels.functions import KERNELS, LARGEST, Kernel, shorten
-from oddatom.scaling.linear import SCALINGS, fit_scaling
+from oddatom.scaling.array_columns import fit_scaling
+from oddatom.scaling.columns import SCALINGS, fit_columns
 
 torch = pytest.importorskip("torch")
 
 from oddatom.arrays import torch_rows  # noqa: E402
 from oddatom.rows.device.torch_features import (  # noqa: E402
     RowKernelMap,
+    TensorColumns,
     apply_kernel_map,
-    column_statistics,
-    fit_row_scaling,
     frobenius_norm,
     scale_rows,
 )
@@ -52,7 +52,7 @@ def test_fitted_scaling(kind, device, work):
     X = rows()
     expected, Y = fit_scaling(X, kind)
     tensor = torch.tensor(X, device=device)
-    scaling = fit_row_scaling(tensor, kind)
+    scaling = fit_columns(TensorColumns(tensor), kind)
     assert_allclose(scaling.scale, expected.scale, rtol=1e-13)
     if kind is None:
         assert scaling.center is scaling.spread is None
@@ -69,7 +69,7 @@ def test_fitted_scaling(kind, device, work):
 @pytest.mark.parametrize("N", [1, 2, 3, 4, 5, 6, 101])
 def test_quartiles_are_those_of_numpy(N, device):
     X = rows(N)[:, :3]
-    center, spread = column_statistics(torch.tensor(X, device=device), "robust")
+    center, spread, _ = fit_columns(TensorColumns(torch.tensor(X, device=device)), "robust")
     assert_allclose(center, np.median(X, axis=0), rtol=1e-15)
     if N > 1:
         assert_allclose(spread, np.subtract(*np.percentile(X, [75, 25], axis=0)), rtol=1e-12)
@@ -80,7 +80,7 @@ def test_quartiles_are_those_of_numpy(N, device):
 def test_extreme_units(kind, factor, device, work):
     X = factor * rows(40)[:, :3]
     expected, Y = fit_scaling(X, kind)
-    scaling = fit_row_scaling(torch.tensor(X, device=device), kind)
+    scaling = fit_columns(TensorColumns(torch.tensor(X, device=device)), kind)
     assert_allclose(scaling.scale, expected.scale, rtol=1e-12)
     assert_allclose(scale_rows(scaling, torch.tensor(X, device=device)).cpu(), Y, rtol=1e-9, atol=1e-15)
     assert_allclose(frobenius_norm(torch.tensor(X, device=device)), fit_scaling(X, None)[0].scale if factor else 0)
@@ -88,7 +88,7 @@ def test_extreme_units(kind, factor, device, work):
 
 def test_a_norm_that_overflows(device):
     with pytest.raises(ValueError, match=r"Frobenius norm overflows. Divide the data by a power of ten"):
-        fit_row_scaling(torch.full((300, 2), 1e308, dtype=torch.float64, device=device), None)
+        fit_columns(TensorColumns(torch.full((300, 2), 1e308, dtype=torch.float64, device=device)), None)
 
 
 @every_kind
@@ -97,7 +97,7 @@ def test_float32_rows(kind, device, work):
     X = rows().astype(np.float32)
     tensor = torch.tensor(X, device=device)
     expected, Y = fit_scaling(X.astype(np.float64), kind)
-    scaling = fit_row_scaling(tensor, kind)
+    scaling = fit_columns(TensorColumns(tensor), kind)
     assert_allclose(scaling.scale, expected.scale, rtol=1e-12)
     if kind is not None:
         assert_allclose(scaling.spread, expected.spread, rtol=1e-11)

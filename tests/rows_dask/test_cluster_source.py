@@ -22,7 +22,7 @@ from oddatom.rows.dask import ClusterSource
 from oddatom.rows.dask import cluster_source as source_module
 from oddatom.rows.dask.file_partitions import file_partitions
 from oddatom.rows.dask.lazy import for_workers, lazy_scores
-from oddatom.scaling.linear import fit_scaling
+from oddatom.scaling.array_columns import fit_scaling
 
 COMMON = {"n_atoms": 12, "nu": 0.2, "beta": 0.01, "max_iter": 2, "random_state": 0}
 DETECTORS = {

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from oddatom.scaling.linear import SCALINGS, fit_scaling
+from oddatom.scaling.array_columns import fit_scaling
+from oddatom.scaling.columns import SCALINGS
 
 every_kind = pytest.mark.parametrize("kind", [None, *SCALINGS])
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import reference
 from oddatom.arrays.threads import threads
 from oddatom.coding import Codes, batch_omp
-from oddatom.scores import code_statistics, description_length
+from oddatom.scores import code_statistics, score
 
 RNG = np.random.default_rng(1)
 D = RNG.standard_normal((9, 6))
@@ -44,17 +44,17 @@ def test_statistics_of_sparse_codes(sparse):
 def test_against_loops(sparse):
     statistics = code_statistics(sparse, 9, 6)
     wanted = -reference.description_length(Y, D, dense(sparse), *statistics)
-    assert_allclose(description_length(sparse, UNUSED, statistics), wanted, rtol=1e-9)
+    assert_allclose(score("description_length", sparse, UNUSED, statistics), wanted, rtol=1e-9)
 
 
 def test_a_coefficient_below_the_noise_costs_nothing_to_tell(sparse):
     statistics = code_statistics(sparse, 9, 6)
     loud = statistics._replace(noise=10 * statistics.variance.max())
     wanted = -reference.description_length(Y, D, dense(sparse), *loud)
-    assert_allclose(description_length(sparse, UNUSED, loud), wanted, rtol=1e-9)
+    assert_allclose(score("description_length", sparse, UNUSED, loud), wanted, rtol=1e-9)
     rest = wanted + np.sum((Y - dense(sparse) @ D) ** 2, axis=1) / (2 * loud.noise)
     louder = loud._replace(noise=1e6 * loud.noise)
-    assert_allclose(description_length(sparse, UNUSED, louder), rest, atol=1e-4)
+    assert_allclose(score("description_length", sparse, UNUSED, louder), rest, atol=1e-4)
 
 
 def test_what_makes_a_description_long():
@@ -65,15 +65,16 @@ def test_what_makes_a_description_long():
         2, 3,
     )  # fmt: skip
 
-    def score(atom, value, left):
-        return description_length(Codes(atom, np.array([[value]]), np.array([left])), np.zeros(2), statistics)[0]
+    def length(atom, value, left):
+        codes = Codes(atom, np.array([[value]]), np.array([left]))
+        return score("description_length", codes, np.zeros(2), statistics)[0]
 
-    assert score(often, 1.0, 0.1) > score(rare, 1.0, 0.1)
-    assert score(often, 1.0, 0.1) > score(often, -2.0, 0.1)
-    assert score(often, 1.0, 0.1) > score(often, 1.0, 0.2)
+    assert length(often, 1.0, 0.1) > length(rare, 1.0, 0.1)
+    assert length(often, 1.0, 0.1) > length(often, -2.0, 0.1)
+    assert length(often, 1.0, 0.1) > length(often, 1.0, 0.2)
     odds = np.log(75.5 / 25.5) - np.log(25.5 / 75.5)
-    assert score(often, 1.0, 0.1) - score(rare, 1.0, 0.1) == pytest.approx(odds, rel=1e-12)
-    assert score(often, 1.0, 0.1) - score(often, 1.0, 0.2) == pytest.approx(0.1 / (2 * 0.1 / 2), rel=1e-12)
+    assert length(often, 1.0, 0.1) - length(rare, 1.0, 0.1) == pytest.approx(odds, rel=1e-12)
+    assert length(often, 1.0, 0.1) - length(often, 1.0, 0.2) == pytest.approx(0.1 / (2 * 0.1 / 2), rel=1e-12)
 
 
 @pytest.mark.filterwarnings("error")
@@ -85,10 +86,11 @@ def test_nothing_to_measure(values, left):
     codes = Codes(indices, np.full((5, 1), values), np.full(5, left))
     statistics = code_statistics(codes, 1, 1)
     assert min(*statistics.variance, statistics.noise) > 0
-    usual = description_length(codes, UNUSED, statistics)
+    usual = score("description_length", codes, UNUSED, statistics)
     assert np.isfinite(usual).all()
     assert np.ptp(usual) == 0
-    odd = description_length(Codes(indices[:1], codes.values[:1], codes.sq_residual[:1] + 5.0), UNUSED, statistics)
+    far = Codes(indices[:1], codes.values[:1], codes.sq_residual[:1] + 5.0)
+    odd = score("description_length", far, UNUSED, statistics)
     assert odd[0] < usual[0]
 
 
@@ -96,14 +98,14 @@ def test_nothing_to_measure(values, left):
 def test_without_atoms():
     codes = Codes(np.full((4, 1), -1, np.int32), np.zeros((4, 1)), np.arange(1.0, 5.0))
     statistics = code_statistics(codes, 0, 3)
-    assert_allclose(description_length(codes, np.empty(0), statistics), -np.arange(1, 5) / 2.5)
+    assert_allclose(score("description_length", codes, np.empty(0), statistics), -np.arange(1, 5) / 2.5)
 
 
 @pytest.mark.filterwarnings("error")
 def test_huge_rows_are_as_odd_as_can_be(sparse):
     statistics = code_statistics(sparse, 9, 6)
     huge = Codes(sparse.indices[:1], sparse.values[:1] * 1e200, np.array([np.inf]))
-    assert_array_equal(description_length(huge, UNUSED, statistics), -np.finfo(np.float64).max)
+    assert_array_equal(score("description_length", huge, UNUSED, statistics), -np.finfo(np.float64).max)
 
 
 def test_noise_follows_the_normal_rows():

@@ -10,7 +10,7 @@ from oddatom.arrays import threads as _threads
 from oddatom.arrays.threads import threads
 from oddatom.coding import Codes, batch_omp
 from oddatom.scaling.linear import Scaling
-from oddatom.scores import SCORES, CodeStatistics
+from oddatom.scores import SCORES, CodeStatistics, score
 from oddatom.scores.margin import linear_margin
 from reference import description_length
 
@@ -55,7 +55,7 @@ def test_every_score_is_tested():
 def test_against_numpy(codes, name):
     assert (codes.indices[3] == -1).all()
     assert (codes.indices[4] >= 0).sum() == 1
-    scores = SCORES[name](codes, W, STATISTICS)
+    scores = score(name, codes, W, STATISTICS)
     assert scores.shape == (50,)
     assert_allclose(scores, WANTED[name](dense(codes)), atol=1e-12)
 
@@ -65,27 +65,27 @@ def test_padding_is_not_an_atom(codes, name):
     """Its index is −1: taken for an atom, it would be the last one."""
     unused = np.append(W[:-1], np.inf)
     odd = STATISTICS._replace(variance=np.append(STATISTICS.variance[:-1], np.nan))
-    assert np.isfinite(SCORES[name](Codes(*(part[3:5] for part in codes)), unused, odd)).all()
+    assert np.isfinite(score(name, Codes(*(part[3:5] for part in codes)), unused, odd)).all()
 
 
 @pytest.mark.parametrize("name", SCORES)
 def test_higher_is_more_normal(codes, name):
-    scores = SCORES[name](codes, W, STATISTICS)
+    scores = score(name, codes, W, STATISTICS)
     assert_array_equal(np.argsort(scores[5:]), np.argsort(NORMALITY[name](dense(codes))[5:]))
 
 
 @pytest.mark.parametrize("name", SCORES)
 def test_a_score_does_not_depend_on_the_other_rows(codes, name):
-    scores = SCORES[name](codes, W, STATISTICS)
+    scores = score(name, codes, W, STATISTICS)
     order = RNG.permutation(50)
-    assert_array_equal(SCORES[name](Codes(*(part[order] for part in codes)), W, STATISTICS), scores[order])
+    assert_array_equal(score(name, Codes(*(part[order] for part in codes)), W, STATISTICS), scores[order])
     for j in range(50):
-        assert_array_equal(SCORES[name](Codes(*(part[[j]] for part in codes)), W, STATISTICS), scores[[j]])
+        assert_array_equal(score(name, Codes(*(part[[j]] for part in codes)), W, STATISTICS), scores[[j]])
 
 
 @pytest.mark.parametrize("name", SCORES)
 def test_no_rows(codes, name):
-    assert SCORES[name](Codes(*(part[:0] for part in codes)), W, STATISTICS).shape == (0,)
+    assert score(name, Codes(*(part[:0] for part in codes)), W, STATISTICS).shape == (0,)
 
 
 # The margin of linear codes, in one pass over the rows

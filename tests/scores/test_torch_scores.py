@@ -5,23 +5,19 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import spearmanr
 
+from oddatom.arrays.namespaces import like
 from oddatom.coding import CODINGS
 from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM
 from oddatom.scaling.linear import Scaling
-from oddatom.scores import SCORES, code_statistics
+from oddatom.scores import SCORES, code_statistics, score
 from oddatom.scores.margin import linear_margin
 
 torch = pytest.importorskip("torch")
 
 from oddatom.arrays import torch_rows  # noqa: E402
 from oddatom.coding.torch_omp import TorchCodes  # noqa: E402
-from oddatom.scores.torch_scores import (  # noqa: E402
-    TORCH_SCORES,
-    linear_margin_rows,
-    row_code_statistics,
-    row_statistics,
-    score_rows,
-)
+from oddatom.rows.device.torch_codes import row_code_statistics  # noqa: E402
+from oddatom.scores.torch_scores import score_rows  # noqa: E402
 from torch_devices import DEVICES  # noqa: E402
 
 NAMES = tuple(SCORES)
@@ -107,10 +103,6 @@ def assert_same(got, expected, tol=1e-10):
 # Codes
 
 
-def test_every_score_is_there():
-    assert set(TORCH_SCORES) == set(SCORES)
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_scores_of_codes(name, dtype, device):
@@ -126,9 +118,9 @@ def test_scores_of_codes(name, dtype, device):
         torch.tensor(codes.values, dtype=dtype, device=device),
         torch.tensor(codes.sq_residual, dtype=dtype, device=device),
     )
-    plane = torch.tensor(np.append(w, 0.0), device=device)
-    got = TORCH_SCORES[name](on_device, plane, row_statistics(statistics, device))
-    assert_same(got, SCORES[name](codes, w, statistics), 1e-12 if dtype == torch.float64 else 1e-6)
+    plane = torch.tensor(w, device=device)
+    got = score(name, on_device, plane, like(statistics, plane))
+    assert_same(got, score(name, codes, w, statistics), 1e-12 if dtype == torch.float64 else 1e-6)
     assert_array_equal(on_device.indices.cpu(), codes.indices)
 
 
@@ -140,10 +132,11 @@ def test_what_overflows_is_the_lowest_number(device):
         torch.tensor([[1e200], [0.0]], dtype=torch.float64, device=device),
         torch.tensor([0.0, np.inf], dtype=torch.float64, device=device),
     )
-    plane, prepared = torch.ones(3, dtype=torch.float64, device=device), row_statistics(statistics, device)
+    plane = torch.ones(2, dtype=torch.float64, device=device)
+    prepared = like(statistics, plane)
     lowest = -np.finfo(float).max
-    assert TORCH_SCORES["residual"](huge, plane, prepared).tolist() == [0.0, lowest]
-    assert TORCH_SCORES["description_length"](huge, plane, prepared).tolist() == [lowest, lowest]
+    assert score("residual", huge, plane, prepared).tolist() == [0.0, lowest]
+    assert score("description_length", huge, plane, prepared).tolist() == [lowest, lowest]
 
 
 # Detectors
@@ -157,19 +150,18 @@ def test_a_detector_on_a_device(name, fitted, device, work):
     tensor = torch.tensor(X, device=device)
     got = score_rows(tensor, names=NAMES, **options(model))
     assert list(got) == list(NAMES)
-    for score in NAMES:
-        assert np.ptp(expected[score]) > 0
-        assert_same(got[score], expected[score], tolerance(name))
-        (alone,) = score_rows(tensor, names=[score], **options(model)).values()
-        assert_same(alone, expected[score], tolerance(name))
+    for each in NAMES:
+        assert np.ptp(expected[each]) > 0
+        assert_same(got[each], expected[each], tolerance(name))
+        (alone,) = score_rows(tensor, names=[each], **options(model)).values()
+        assert_same(alone, expected[each], tolerance(name))
     assert_array_equal(tensor.cpu(), X)
 
 
 @pytest.mark.parametrize("name", ["DPL", "DPL robust", "KDPL"])
 def test_linear_margins(name, fitted, device, work):
     model, X = fitted(name), new_rows(name)
-    kernel_map = getattr(model, "kernel_map_", None)
-    got = linear_margin_rows(torch.tensor(X, device=device), model.scaling_, model._plane, kernel_map=kernel_map)
+    (got,) = score_rows(torch.tensor(X, device=device), names=["margin"], **options(model)).values()
     assert_same(got, model.score_parts(X)["margin"])
 
 
@@ -185,7 +177,7 @@ def test_linear_margins_of_terms_that_overflow(centred, device, work):
         assert not np.isfinite(scaling.apply(X) @ v).all()
     expected = linear_margin(X, scaling, v)
     assert np.isfinite(expected).sum() > 10
-    assert_allclose(linear_margin_rows(torch.tensor(X, device=device), scaling, v).cpu(), expected, rtol=1e-10)
+    assert_allclose(linear_margin(torch.tensor(X, device=device), scaling, v).cpu(), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", DETECTORS)
@@ -193,9 +185,9 @@ def test_float32_rows(name, fitted, device):
     model, X = fitted(name), new_rows(name)
     expected = model.score_parts(X)
     got = score_rows(torch.tensor(X, dtype=torch.float32, device=device), names=NAMES, **options(model))
-    for score in NAMES:
-        assert got[score].dtype == torch.float64
-        assert spearmanr(got[score].cpu(), expected[score])[0] > 0.999
+    for each in NAMES:
+        assert got[each].dtype == torch.float64
+        assert spearmanr(got[each].cpu(), expected[each])[0] > 0.999
 
 
 @pytest.mark.parametrize("name", [name for name in DETECTORS if "precomputed" not in name])
@@ -205,8 +197,8 @@ def test_rows_far_away(name, fitted, device, work):
     X[-1] = [1e308, -1e308, 0, 1e-300, 0, 1e300]
     expected = model.score_parts(X)
     got = score_rows(torch.tensor(X, device=device), names=NAMES, **options(model))
-    for score in NAMES:
-        assert_allclose(got[score].cpu(), expected[score], rtol=1e-8, atol=1e-12)
+    for each in NAMES:
+        assert_allclose(got[each].cpu(), expected[each], rtol=1e-8, atol=1e-12)
 
 
 def test_large_rows_of_float32(fitted, device):
@@ -216,8 +208,8 @@ def test_large_rows_of_float32(fitted, device):
     got = score_rows(torch.tensor(X, device=device), names=NAMES, **options(model))
     sizes = np.sum(model.scaling_.apply(X.astype(np.float64)) ** 2, axis=1)  # what the residual is a rest of
     assert_allclose(got["residual"].cpu() / sizes, expected["residual"] / sizes, rtol=1e-4, atol=1e-6)
-    for score in set(NAMES) - {"residual"}:
-        assert_allclose(got[score].cpu(), expected[score], rtol=1e-3)
+    for each in set(NAMES) - {"residual"}:
+        assert_allclose(got[each].cpu(), expected[each], rtol=1e-3)
 
 
 def test_no_atoms(fitted, device):

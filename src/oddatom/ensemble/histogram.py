@@ -1,10 +1,12 @@
-"""How rare each value of a row is in its own column: Σ_f −log p_f(x_f), p_f a histogram of column f."""
+"""A histogram of every column, and the code length −log p_f(x_f) that it gives to a value."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from oddatom.arrays.namespaces import like, namespace
 
 FEWEST, MOST = 5, 30  # bins between the 1st and the 99th percentile, √N of them; one more at either end
 
@@ -30,16 +32,24 @@ class Histogram(NamedTuple):
     cost: np.ndarray
     held_out: np.ndarray
 
-    def bins(self, U: np.ndarray) -> np.ndarray:
-        """Return the bin of every number of rows in the scaling's units."""
-        n_bins = self.cost.shape[1] - 2
-        inside = np.clip(U, self.low, self.high) - self.low
-        bins = 1 + np.minimum((inside * self.steps).astype(np.int64), n_bins - 1)
-        return np.where(self.low > U, 0, np.where(self.high < U, n_bins + 1, bins))
 
-    def by_feature(self, U: np.ndarray, *, held_out: bool = False) -> np.ndarray:
-        """Return −log p_f(x_f), (N, m)."""
-        return np.take_along_axis((self.held_out if held_out else self.cost).T, self.bins(U), axis=0)
+def bins(U: Any, histogram: Histogram) -> Any:
+    """Return the bin of every number of rows in the scaling's units."""
+    xp = namespace(U)
+    low, high, last = histogram.low, histogram.high, histogram.cost.shape[1] - 1
+    inside = xp.where(low > U, low, xp.where(high < U, high, U)) - low
+    found = 1 + xp.astype(inside * histogram.steps, xp.int64)
+    found = xp.clip(found, 1, last - 1)  # in a graph a NaN is any number
+    return xp.where(low > U, xp.zeros_like(found), xp.where(high < U, xp.zeros_like(found) + last, found))
+
+
+def nats(U: Any, histogram: Histogram, *, held_out: bool = False) -> Any:
+    """Return −log p_f(x_f) of rows in the scaling's units, (N, m)."""
+    xp = namespace(U)
+    cost = histogram.held_out if held_out else histogram.cost
+    m, n_costs = cost.shape
+    place = bins(U, histogram) + like(np.arange(m) * n_costs, U)
+    return xp.reshape(xp.take(xp.reshape(cost, (-1,)), xp.reshape(place, (-1,)), axis=0), (-1, m))
 
 
 def fit_histogram(U: np.ndarray) -> Histogram:
@@ -54,8 +64,8 @@ def fit_histogram(U: np.ndarray) -> Histogram:
     steps[~np.isfinite(steps)] = 0.0
     empty = np.zeros((m, n_bins + 2))
     histogram = Histogram(low, high, steps, empty, empty)
-    bins = histogram.bins(U)
-    counts = np.stack([np.bincount(bins[:, f], minlength=n_bins + 2) for f in range(m)])
+    found = bins(U, histogram)
+    counts = np.stack([np.bincount(found[:, f], minlength=n_bins + 2) for f in range(m)])
     total = N + 0.5 * (n_bins + 2)
     cost = -np.log((counts + 0.5) / total)
     held_out = -np.log((np.maximum(counts - 1, 0) + 0.5) / (total - 1))

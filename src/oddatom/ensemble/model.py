@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from oddatom.arrays.block import Block
+from oddatom.arrays.namespaces import like, namespace
 from oddatom.boundary.plane import fit_one_class
-from oddatom.ensemble.histogram import Histogram, fit_histogram
-from oddatom.ensemble.joining import JOINED, PARTS, Calibration, agreement_weights, fit_calibration, join, z_scores
+from oddatom.ensemble.histogram import Histogram, fit_histogram, nats
+from oddatom.ensemble.joining import Calibration, agreement_weights, fit_calibration, join, z_formula, z_scores
 from oddatom.ensemble.members import Sizes, learn_member, usual_rows
-from oddatom.ensemble.parts import Packed, RowParts, pack, row_parts
+from oddatom.ensemble.packed import Packed, pack
+from oddatom.ensemble.parts import BUILT_IN, PARTS, in_order
+from oddatom.ensemble.row_parts import RowParts, formula_parts, row_parts, split_names
 from oddatom.passes.group import ShardGroup
 from oddatom.rows.array import OneClassShard
 from oddatom.scaling.asinh import AsinhScaling, fit_asinh
 
-SCORES = ("joined", "margin", *PARTS)
 PLANE_ROWS = 4096  # enough for a plane in five dimensions
-_JOINED = np.array([PARTS.index(name) for name in JOINED])
+OF_ALL = ("joined", "margin")  # scores that are made of several parts
+
+
+class _Scores(Set[str]):
+    """The names of all scores: those made of several parts, and every part by itself, registered ones too."""
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (*OF_ALL, *in_order())
+
+    def __contains__(self, name: object) -> bool:
+        return name in OF_ALL or name in PARTS
+
+    def __len__(self) -> int:
+        return len(OF_ALL) + len(PARTS)
+
+    @classmethod
+    def _from_iterable(cls, names: Iterable[Any]) -> set[Any]:
+        return set(names)
+
+
+SCORES = _Scores()
 
 
 class Ensemble(NamedTuple):
@@ -33,14 +55,16 @@ class Ensemble(NamedTuple):
         Members, group by group, `n_trims` to a group.
     n_trims : int
     calibration : Calibration
-    weights : (6,)
-        Of PARTS, in the joined score.
-    plane : (5,)
+    weights : (n_parts,)
+        Of the parts, in the joined score.
+    plane : (n_joined,)
         w of the one-class SVM on the typicalities 1/(1 + exp z) of the joined parts.
     rho : float
         Its offset.
     history : (M, 9)
         How each member was learned, see `Member`.
+    names : tuple of str
+        Of the parts, those of members first.
     """
 
     scaling: AsinhScaling
@@ -52,6 +76,7 @@ class Ensemble(NamedTuple):
     plane: np.ndarray
     rho: float
     history: np.ndarray
+    names: tuple[str, ...] = BUILT_IN
 
     @property
     def n_groups(self) -> int:
@@ -60,34 +85,59 @@ class Ensemble(NamedTuple):
 
     def weights_by_part(self) -> dict[str, float]:
         """Weights in the joined score by the names of the parts."""
-        return {name: float(weight) for name, weight in zip(PARTS, self.weights, strict=True)}
+        return {name: float(weight) for name, weight in zip(self.names, self.weights, strict=True)}
 
-    def parts(self, X: np.ndarray) -> RowParts:
+    def like(self, X: Any) -> Ensemble:
+        """Return the ensemble with arrays of X's library, on X's device."""
+        return like(self, X)
+
+    def only(self, names: Sequence[str]) -> Ensemble:
+        """Return the ensemble with some of its parts, in their order; its arrays are NumPy's."""
+        members = split_names(self.names)[0]
+        M, p = self.packed.centroids.shape[0], len(members)
+        of_members = [p * b + members.index(name) for b in range(M) for name in names if name in members]
+        of_rows = [p * (M - 1) + self.names.index(name) for name in names if name not in members]
+        calibration = Calibration(*(each[of_members + of_rows] for each in self.calibration))
+        weights = self.weights[[self.names.index(name) for name in names]]
+        return self._replace(calibration=calibration, weights=weights, names=tuple(names))
+
+    def parts(self, X: Any) -> RowParts:
         """Return the parts of rows."""
-        return row_parts(X, self.scaling, self.histogram, self.packed)
+        return row_parts(X, self.scaling, self.histogram, self.packed, self.names)
 
-    def rarity(self, X: np.ndarray, *, held_out: bool) -> np.ndarray:
-        """Return the histogram's part alone; `held_out`: of rows that it counts, each left out of its own counts."""
-        return self.histogram.by_feature(X * self.scaling.unit, held_out=held_out).sum(axis=1)
+    def held_out(self, X: np.ndarray, parts: RowParts) -> RowParts:
+        """Return the parts of rows that the histogram counts, each left out of its own counts."""
+        rows = parts.rows.copy()
+        rarity = nats(X * self.scaling.unit, self.histogram, held_out=True).sum(axis=1)
+        rows[:, split_names(self.names)[1].index("histogram")] = rarity
+        return parts._replace(rows=rows)
 
-    def z_scores(self, parts: RowParts, group: int | None = None) -> np.ndarray:
-        """Return calibrated parts (N, 6), larger = odder: by all members, or by those of one group."""
+    def z_scores(self, parts: RowParts, group: int | None = None) -> Any:
+        """Return calibrated parts (N, n_parts), larger = odder: by all members, or by those of one group."""
         members = slice(None) if group is None else slice(group * self.n_trims, (group + 1) * self.n_trims)
         return z_scores(parts, self.calibration, members)
 
-    def score(self, Z: np.ndarray, name: str) -> np.ndarray:
-        """Return one of SCORES from calibrated parts: higher = more normal."""
+    def score(self, Z: Any, name: str) -> Any:
+        """Return one of the scores from calibrated parts: higher = more normal."""
         if name == "joined":
             return -join(Z, self.weights)
         if name == "margin":
-            # Row by row: the order of the sum is that of the memory, and that of a few columns is not always the same.
-            return np.einsum("ij,j->i", np.ascontiguousarray(typicality(Z)), self.plane)
-        return -Z[:, PARTS.index(name)]
+            xp = namespace(Z)
+            return xp.sum(self.typicality(Z) * self.plane, axis=-1)
+        return -Z[:, self.names.index(name)]
 
+    def typicality(self, Z: Any) -> Any:
+        """Return 1/(1 + exp z) of the joined parts, in (0, 1): the origin is a row that every part finds odd."""
+        xp = namespace(Z)
+        places = [p for p, name in enumerate(self.names) if PARTS[name].joined]
+        return 1.0 / (1.0 + xp.exp(xp.clip(xp.take(Z, like(np.array(places), Z), axis=1), None, 700.0)))
 
-def typicality(Z: np.ndarray) -> np.ndarray:
-    """Return 1/(1 + exp z) of the joined parts, in (0, 1): the origin is a row that every part finds odd."""
-    return 1.0 / (1.0 + np.exp(np.minimum(Z[:, _JOINED], 700.0)))
+    def score_rows(self, X: Any, name: str) -> Any:
+        """Return one of the scores of rows from the parts that it needs alone, by their formulas."""
+        joined = [part for part in self.names if PARTS[part].joined]
+        some = self.only(joined if name in OF_ALL else [name]).like(X)
+        parts = formula_parts(X, some.scaling, some.histogram, some.packed, some.names)
+        return some.score(z_formula(parts, some.calibration), name)
 
 
 def learn_ensemble(
@@ -119,7 +169,7 @@ def learn_ensemble(
     scaling = fit_asinh(X)
     U = X * scaling.unit
     histogram = fit_histogram(U)
-    rarity = histogram.by_feature(U).sum(axis=1)
+    rarity = nats(U, histogram).sum(axis=1)
     Y = scaling.apply(X)
     place = np.arange(X.shape[0])
     usual = [usual_rows(Y, rarity, t, 2 * sizes.n_centroids) for t in trims]
@@ -130,13 +180,13 @@ def learn_ensemble(
             rows = rng.permutation(pool)[: sizes.n_rows]
             members.append(learn_member(Y[rows], rarity[rows], t, sizes, rng, kinds))
     packed = pack(members)
-    parts = row_parts(X, scaling, histogram, packed)
+    names = in_order()
+    parts = row_parts(X, scaling, histogram, packed, names)
     calibration = fit_calibration(parts)
     Z = z_scores(parts, calibration)
-    weights = agreement_weights(Z, agreement)
-    some = np.ascontiguousarray(typicality(Z[:PLANE_ROWS]))
-    svm = fit_one_class(ShardGroup([OneClassShard(Block.dense(some))]), len(JOINED), nu)
+    weights = agreement_weights(Z, agreement, [PARTS[name].joined for name in names])
     history = np.stack([member.history for member in members])
-    rho = svm.rho - svm.tolerance
-    model = Ensemble(scaling, histogram, packed, len(trims), calibration, weights, svm.w, rho, history)
-    return model, parts
+    model = Ensemble(scaling, histogram, packed, len(trims), calibration, weights, np.empty(0), 0.0, history, names)
+    some = np.ascontiguousarray(model.typicality(Z[:PLANE_ROWS]))
+    svm = fit_one_class(ShardGroup([OneClassShard(Block.dense(some))]), some.shape[1], nu)
+    return model._replace(plane=svm.w, rho=svm.rho - svm.tolerance), parts

@@ -24,11 +24,10 @@ from oddatom.estimators._validation import check_rows
 from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, OddAtomError, SolverWarning
 from oddatom.explain import Explanation, as_frame_like, margin_by_atom, residual_by_feature
 from oddatom.scaling.linear import Scaling
-from oddatom.scores import SCORES, CodeStatistics
+from oddatom.scores import SCORES, CodeStatistics, score
 
 # Rows coded at a time: enough to keep every thread busy, small enough to keep scoring's memory flat.
 CHUNK_ROWS = 16_384
-HUGE, LARGEST = 1e100, 1e300  # sizes of a scaled row: squares overflow above the first, sums above the second
 
 
 class DictionaryDetector(
@@ -56,21 +55,9 @@ class DictionaryDetector(
     _solvers: Callable[[], dict[str, str]]  # by step
 
     def _scaled(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Scale new rows: Y, and Z = Y / size for work on squares, which overflow in rows with entries above HUGE.
-
-        `size` is a column, 1 for other rows, or None where all are. Rows above LARGEST have that size.
-        """
-        with np.errstate(over="ignore"):
-            Y = self.scaling_.apply(X)
-        if max(Y.max(), -Y.min()) <= HUGE:
-            return Y, Y, None
-        size = np.abs(Y).max(axis=1, keepdims=True)
-        too_large = size[:, 0] > LARGEST
-        if too_large.any():
-            Y[too_large] = LARGEST * _directions(self.scaling_, X[too_large])
-        size[too_large] = LARGEST
-        size[size <= HUGE] = 1.0
-        return Y, Y / size, size
+        """Scale new rows: Y, and Z = Y / size for work on squares, see `Scaling.sized`."""
+        Z, size = self.scaling_.sized(X)
+        return (Z if size is None else Z * size), Z, size
 
     def _chunks(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray, Codes]]:
         """Scale and code new rows chunk by chunk, inside `threads`: which they are, the scaled rows, their codes.
@@ -139,8 +126,19 @@ class DictionaryDetector(
         with threads(self.n_jobs):
             for rows, _, codes in self._chunks(X):
                 for name in names:
-                    out[name][rows] = SCORES[name](codes, self.coef_, self.code_statistics_)
+                    out[name][rows] = score(name, codes, self.coef_, self.code_statistics_)
         return out
+
+    def _device_scores(self, rows: Any, device: Any) -> Any:
+        """Return the scores of finite rows as a tensor on a torch device; rows elsewhere are copied there in blocks."""
+        from oddatom.scores.torch_scores import score_rows
+
+        linear = getattr(self, "representation_", "omp") == "analysis"
+        return score_rows(
+            rows, self.scaling_, self.components_, self.coef_, self.n_nonzero_, self.code_statistics_, [self.score_],
+            self._coding, kernel_map=getattr(self, "kernel_map_", None),
+            analysis=self.analysis_components_ if linear else None, device=device,
+        )[self.score_]  # fmt: skip
 
     def _svm_offset(self) -> float:
         return self.svm_offset_
@@ -269,15 +267,6 @@ def without_atoms(Y: np.ndarray) -> Codes:
     """Return the codes of rows where no atom is left."""
     nothing = np.full((Y.shape[0], 1), -1, np.int32)
     return Codes(nothing, np.zeros(nothing.shape), np.einsum("ij,ij->i", Y, Y))
-
-
-def _directions(scaling: Scaling, X: np.ndarray) -> np.ndarray:
-    """Return rows scaled, in units of their largest entry, where these overflow when they are just scaled."""
-    small = 2.0**-500  # an exact factor
-    with np.errstate(over="ignore"):
-        Y = scaling._replace(center=None if scaling.center is None else small * scaling.center).apply(small * X)
-    np.clip(Y, -np.finfo(np.float64).max, np.finfo(np.float64).max, out=Y)
-    return Y / np.abs(Y).max(axis=1, keepdims=True)
 
 
 def _to_csr(codes: Codes, n: int) -> scipy.sparse.csr_array:

@@ -19,7 +19,7 @@ from oddatom.arrays.threads import threads
 from oddatom.boundary.plane import OneClassFit
 from oddatom.coding import Codes
 from oddatom.decisions import quantile_offset
-from oddatom.estimators._base import HUGE, DictionaryDetector, without_atoms
+from oddatom.estimators._base import DictionaryDetector, without_atoms
 from oddatom.estimators._callbacks import DEPTH, FitProgress, with_callbacks
 from oddatom.estimators._grouped import read_penalty, read_solver
 from oddatom.estimators._routing import opened
@@ -32,8 +32,9 @@ from oddatom.penalties import Penalty, make_penalty
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
 from oddatom.rows.row_map import RowMap
-from oddatom.scaling.linear import SCALINGS
-from oddatom.scores import SCORES, code_statistics
+from oddatom.scaling.columns import SCALINGS
+from oddatom.scaling.linear import HUGE
+from oddatom.scores import SCORES, code_statistics, score
 
 
 class LearnedDetector(DictionaryDetector):
@@ -55,10 +56,10 @@ class LearnedDetector(DictionaryDetector):
         "init": [StrOptions(set(INITS)), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "solver": "no_validation",
-        "scoring": [StrOptions(set(SCORES))],
+        "scoring": [StrOptions(SCORES.keys())],
         "threshold": "no_validation",  # see `_check_threshold`
         "n_folds": [Interval(Integral, 2, None, closed="left"), None],
-        "scaling": [StrOptions(set(SCALINGS)), None],
+        "scaling": [StrOptions(SCALINGS.keys()), None],
         "device": DEVICE,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
@@ -326,7 +327,7 @@ class LearnedDetector(DictionaryDetector):
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
         """Return what `score_samples` gives for the training rows."""
-        return SCORES[self.scoring_](codes, self.coef_, self.code_statistics_)
+        return score(self.scoring_, codes, self.coef_, self.code_statistics_)
 
     def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:
         """Fitted attributes that only this detector has."""

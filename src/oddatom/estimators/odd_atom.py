@@ -17,7 +17,7 @@ from oddatom.arrays.threads import threads
 from oddatom.decisions import CrossConformal, Threshold, ThresholdMixin, quantile_offset
 from oddatom.ensemble.members import Sizes
 from oddatom.ensemble.model import SCORES, learn_ensemble
-from oddatom.ensemble.parts import RowParts
+from oddatom.ensemble.row_parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
 from oddatom.estimators._partial import DECAY, batch
 from oddatom.estimators._routing import opened, score_elsewhere
@@ -128,7 +128,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
     memory_: Memory
 
     _parameter_constraints: ClassVar[dict] = {
-        "scoring": [StrOptions(set(SCORES))],
+        "scoring": [StrOptions(SCORES)],
         "threshold": "no_validation",  # see `_check_threshold`
         "nu": [Interval(Real, 0, 1, closed="right")],
         "trim": [tuple, list],
@@ -278,6 +278,12 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
                 scores[rows] = self._score(Z)
         return scores
 
+    def _device_scores(self, rows: Any, device: Any) -> Any:
+        """Return the scores of finite rows as a tensor on a torch device; rows elsewhere are copied there in blocks."""
+        from oddatom.ensemble.torch_ensemble import score_rows
+
+        return score_rows(self.ensemble_, rows, device, self.score_)
+
     def score_parts(self, X: Any) -> dict[str, np.ndarray]:
         """Return every score of each row, each what `score_samples` returns where the model is fitted with it.
 
@@ -346,7 +352,8 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         checked = check_rows(self, X, reset=False)
         out = np.empty(checked.shape)
         with threads(self.n_jobs):
-            for rows, Z in self._chunks(checked, max(1, EXPLAIN_NUMBERS // checked.shape[1])):
+            members = self.ensemble_.packed.centroids.shape[0]
+            for rows, Z in self._chunks(checked, max(1, EXPLAIN_NUMBERS // (members * checked.shape[1]))):
                 out[rows] = share_out(self._score(Z), feature_shares(checked[rows], self.ensemble_, Z, self.scoring_))
         return as_frame_like(out, X)
 
@@ -378,11 +385,10 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
     def _held_out(self, sample: np.ndarray, parts: RowParts) -> list[np.ndarray]:
         """Score every row of the sample by the group that was learned without it, and by a histogram without it."""
         n_groups = self.ensemble_.n_groups
-        rarity = self.ensemble_.rarity(sample, held_out=True)
+        parts = self.ensemble_.held_out(sample, parts)
         scores = []
         for group in range(n_groups):
-            rows = slice(group, None, n_groups)
-            fold = RowParts(parts.members[rows].copy(), rarity[rows].copy(), parts.magnitude[rows].copy())
+            fold = RowParts(*(np.ascontiguousarray(values[group::n_groups]) for values in parts))
             scores.append(self._score(self.ensemble_.z_scores(fold, group)))
         return scores
 

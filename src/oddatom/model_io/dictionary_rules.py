@@ -124,7 +124,7 @@ def _schema(*, pair: bool, kernel: bool) -> Schema:
         "train_coef_": numbers("atoms"),
         "train_offset_": number(),
         "train_decision_": optional(numbers("rows")),
-        "scoring_": text(tuple(SCORES)),
+        "scoring_": text(SCORES),
         **DECISION,
         "threshold_": _free,
         "conformal_": optional(CONFORMAL),

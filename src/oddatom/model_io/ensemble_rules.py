@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from oddatom.ensemble.histogram import Histogram
-from oddatom.ensemble.joining import JOINED, PARTS, Calibration
+from oddatom.ensemble.joining import Calibration
 from oddatom.ensemble.model import SCORES, Ensemble
-from oddatom.ensemble.parts import MEMBER_PARTS, Packed
+from oddatom.ensemble.packed import Packed
+from oddatom.ensemble.parts import BUILT_IN, PARTS
+from oddatom.ensemble.row_parts import split_names
 from oddatom.model_io.decision_rules import CONFORMAL, DECISION, check_decision
 from oddatom.model_io.memory_rules import MEMORY
-from oddatom.model_io.rules import Rule, Sizes, demand, integer, number, numbers, record, text
+from oddatom.model_io.rules import Rule, Sizes, demand, each, integer, number, numbers, record, text
 from oddatom.model_io.schema import FEATURES, Schema
 from oddatom.scaling.asinh import AsinhScaling
 
@@ -70,8 +72,9 @@ _ENSEMBLE: dict[str, Rule] = {
     "packed": _PACKED,
     "n_trims": integer(least=1),
     "calibration": _CALIBRATION,
-    "weights": numbers(len(PARTS), least=0.0),
-    "plane": numbers(len(JOINED)),
+    "names": each(text(PARTS), tuple),
+    "weights": numbers("parts", least=0.0),
+    "plane": numbers("joined"),
     "rho": number(),
     "history": numbers("members", "*", nan=True),
 }
@@ -89,7 +92,15 @@ def _finish(model: Any, path: str, sizes: Sizes) -> None:
     demand(fits, f"{where}.packed.half_norms", "half the squared norms of the centroids", packed.half_norms)
     for name, array in packed._asdict().items():
         demand(array.flags.c_contiguous, f"{where}.packed.{name}", "stored row by row", array)
-    n, M = len(MEMBER_PARTS) * sizes["members"] + 2, sizes["members"]
+    names, M = ensemble.names, sizes["members"]
+    members, of_rows = split_names(names)
+    built_in = [name for name in names if name in BUILT_IN]
+    ordered = [*members, *of_rows] == list(names) and built_in == list(BUILT_IN) and len(set(names)) == len(names)
+    demand(ordered, f"{where}.names", "the built-in parts, then others, those of members first", names)
+    demand(sizes["parts"] == len(names), f"{where}.weights", f"of {len(names)} parts", sizes["parts"])
+    joined = sum(PARTS[name].joined for name in names)
+    demand(sizes["joined"] == joined, f"{where}.plane", f"of the {joined} joined parts", sizes["joined"])
+    n = len(members) * M + len(of_rows)
     demand(sizes["calibrated"] == n, f"{where}.calibration", f"of {n} parts", sizes["calibrated"])
     demand(M % ensemble.n_trims == 0, f"{where}.n_trims", f"a divisor of the {M} members", ensemble.n_trims)
     total = float(ensemble.weights.sum())

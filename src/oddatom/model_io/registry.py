@@ -5,7 +5,7 @@ An entry has a function without arguments that returns the class. Adding a class
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from oddatom.decisions import CrossConformal, Threshold
 from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.joining import Calibration
 from oddatom.ensemble.model import Ensemble
-from oddatom.ensemble.parts import Packed
+from oddatom.ensemble.packed import Packed
 from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
 from oddatom.history import History
 from oddatom.kernels.coordinates import KernelMap
@@ -39,12 +39,13 @@ class Model(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A small class: how it is taken apart into fields, and made again from all of them."""
+    """A small class: how it is taken apart into fields, and made again from all of them but those with a default."""
 
     get: Callable[[], type]
     fields: Callable[[], tuple[str, ...]]
     take: Callable[[Any], dict[str, Any]]
     make: Callable[[dict[str, Any], str], Any]
+    defaults: Callable[[], Collection[str]] = tuple  # older files do without these fields
 
 
 def lazy(module: str, name: str) -> Callable[[], type]:
@@ -63,7 +64,10 @@ def named_tuple(get: Callable[[], type]) -> Record:
     def fields() -> tuple[str, ...]:
         return get()._fields  # type: ignore[attr-defined]
 
-    return Record(get, fields, lambda value: value._asdict(), lambda found, path: get()(**found))
+    def defaults() -> Collection[str]:
+        return get()._field_defaults  # type: ignore[attr-defined]
+
+    return Record(get, fields, lambda value: value._asdict(), lambda found, path: get()(**found), defaults)
 
 
 def _make_conformal(found: dict[str, Any], path: str) -> Any:

@@ -6,7 +6,7 @@ A size has a name and must be the same wherever the name comes again: `numbers("
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -132,7 +132,7 @@ def integer(*, least: int = 0, most: str | None = None, name: str | None = None)
     return check
 
 
-def text(options: Sequence[str]) -> Rule:
+def text(options: Collection[str]) -> Rule:
     """One of some names."""
 
     def check(value: Any, path: str, sizes: Sizes) -> None:

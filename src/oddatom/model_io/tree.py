@@ -188,11 +188,12 @@ class Decoder:
         name, trees = body
         _demand(name in RECORDS, path, f"is of a class that this version does not know, {shown(name)}")
         record = RECORDS[name]
-        if set(trees) != set(record.fields()):
+        if not set(record.fields()) - set(record.defaults()) <= set(trees) <= set(record.fields()):
             raise Mismatch(
                 path, f"must have the fields {', '.join(record.fields())}. Got {shown(sorted(trees))} instead"
             )
-        return record.make({key: self.decode(trees[key], f"{path}.{key}") for key in record.fields()}, path)
+        found = [key for key in record.fields() if key in trees]
+        return record.make({key: self.decode(trees[key], f"{path}.{key}") for key in found}, path)
 
     def model(self, body: Any, path: str) -> Any:
         """Return the estimator of a tree."""

@@ -13,7 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from oddatom import __version__
 from oddatom._atomic import write_atomic
 from oddatom._within import detector_within
+from oddatom.arrays.namespaces import like, namespace
 from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
+from oddatom.onnx.pursuit import pursue
+from oddatom.scores import score
+from oddatom.scores.margin import linear_margin
 
 MOST_NONZERO = 32  # steps of a pursuit that are written out: their number of operations grows with its square
 _DTYPES = ("float64", "float32")
@@ -32,9 +36,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     It computes in float64 whatever its input is, and gives the detector's scores up to rounding. Rows that tie are the
     exception: where two atoms, or two centroids, fit a row equally well to the last digits, rounding chooses. A row on
     the margin to within 1e-12 of the largest training score is an inlier, as training rows that a share's offset was
-    taken from are. A row with a NaN or an infinity, which the detector refuses, scores NaN and has label −1. A row so
-    large that it overflows when it is scaled, which the dictionary detectors take in other units, scores NaN or
-    infinity.
+    taken from are. A row with a NaN or an infinity, which the detector refuses, scores NaN and has label −1.
 
     The detectors that can be exported are `DPLOCSVM`, whose margin is linear (representation="analysis"), `DLOCSVM`
     and `DPLOCSVM` with codes by matching pursuit of up to 32 non-zeros, written out step by step, `OddAtomDetector`,
@@ -42,7 +44,8 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     Rows are worked on all at once: an ensemble takes about 8·M·(n_centroids + n_atoms + 4 m) bytes a row, so score
     tables in batches.
 
-    The graph uses operations of ONNX's opset 15 (IR version 8) alone. Its metadata are "oddatom_version", "class",
+    The graph is what `ndonnx` makes of the functions that score arrays: operations of ONNX's opset 21 (IR version 10),
+    which onnxruntime knows from 1.18 on. Its metadata are "oddatom_version", "class",
     "score", "threshold", "offset" and, where the model has them, "feature_names", as JSON.
 
     Parameters
@@ -71,37 +74,41 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     """
     _check(model, dtype)
     try:
-        from oddatom.onnx.graph import Graph
+        import ndonnx
+        from onnx import checker, helper
     except ModuleNotFoundError as error:
-        raise ImportError(f"to_onnx needs onnx ({error}): pip install 'oddatom[onnx]'.") from None
-    graph = Graph()
-    rows = graph.cast("X", "float64") if dtype == "float32" else "X"
-    scores = _scores(graph, rows, model)
-    finite = graph.sum(graph("Sub", rows, rows), 1)  # 0, and NaN where a number is none
-    scores = graph("Add", scores, finite, name="scores")
-    decision = graph("Sub", scores, float(model.offset_), name="decision")
-    graph("Where", graph("GreaterOrEqual", decision, -_rounding(model)), 1, -1, name="label")
-    outputs = {"scores": "float64", "decision": "float64", "label": "int64"}
-    exported = graph.model(type(model).__name__, ("X", dtype, model.n_features_in_), outputs, _properties(model))
+        raise ImportError(f"to_onnx needs onnx and ndonnx ({error}): pip install 'oddatom[onnx]'.") from None
+    X = ndonnx.argument(shape=("N", model.n_features_in_), dtype=getattr(ndonnx, dtype))
+    rows = ndonnx.astype(X, ndonnx.float64)
+    one_more = ndonnx.concat([rows, ndonnx.asarray(np.zeros((1, model.n_features_in_)))])  # operations need a row
+    scores = _scores(one_more, model)[:-1] + ndonnx.sum(rows - rows, axis=1)  # plus 0, or NaN where a number is none
+    decision = scores - float(model.offset_)
+    one = ndonnx.asarray(np.array(1))
+    label = ndonnx.where(decision >= -_rounding(model), one, -one)
+    exported = ndonnx.build({"X": X}, {"scores": scores, "decision": decision, "label": label})
+    for output in exported.graph.output:
+        output.type.tensor_type.shape.dim[0].dim_param = "N"
+    exported.graph.name = type(model).__name__
+    exported.producer_name, exported.producer_version = "oddatom", __version__
+    helper.set_model_props(exported, _properties(model))
+    checker.check_model(exported, full_check=True)
     if path is not None:
         write_atomic(path, exported.SerializeToString())
     return exported
 
 
-def _scores(graph: Any, X: str, model: Any) -> str:
-    """Add what makes scores of rows in float64."""
-    from oddatom.onnx import dictionary, members
-
+def _scores(X: Any, model: Any) -> Any:
+    """Return the scores of rows in float64, by the formulas that score arrays."""
     if isinstance(model, OddAtomDetector):
-        return members.ensemble_score(graph, X, model.ensemble_, model.scoring_)
+        return model.ensemble_.score_rows(X, model.scoring_)
     if isinstance(model, LinearOneClassSVM):
-        return graph.dot(X, model.coef_[0])
-    Y = dictionary.scaled_rows(graph, X, model.scaling_, model.n_features_in_)
+        return namespace(X).sum(X * like(model.coef_[0], X), axis=-1)
     if _is_linear(model):
-        return graph.dot(Y, model._plane)
+        return linear_margin(X, model.scaling_, model._plane)
     D = model.components_
-    codes = dictionary.pursue(graph, Y, D, min(model.n_nonzero_, D.shape[0]))
-    return dictionary.CODE_SCORES[model.scoring_](graph, codes, model.coef_, model.code_statistics_)
+    Z, size = like(model.scaling_, X).sized(X)
+    codes = pursue(Z, size, D, min(model.n_nonzero_, D.shape[0]))
+    return score(model.scoring_, codes, like(model.coef_, X), like(model.code_statistics_, X))
 
 
 def _rounding(model: Any) -> float:

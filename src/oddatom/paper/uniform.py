@@ -27,7 +27,7 @@ from oddatom.paper.learners import FINE
 from oddatom.passes import ShardGroup, SweepPasses
 from oddatom.penalties import Penalty, make_penalty
 from oddatom.rows.array import LocalShard
-from oddatom.scaling.linear import fit_scaling
+from oddatom.scaling.array_columns import fit_scaling
 
 SWEEPS = 6
 EPSILON = 0.1  # where ℓ2,ε is clipped; the paper does not say, this is the detectors' default

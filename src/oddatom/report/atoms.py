@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from scipy.stats import hypergeom
 
-from oddatom.ensemble.codes import row_codes
+from oddatom.ensemble.coded import row_codes
 from oddatom.estimators import OddAtomDetector
 from oddatom.estimators._kernel import KernelDetector
 from oddatom.report.records import AtomUse
@@ -89,7 +89,7 @@ def _of_ensemble(detector: OddAtomDetector, odd: np.ndarray, normal: np.ndarray)
     ensemble = detector.ensemble_
     M, K, m = ensemble.packed.centroids.shape
     n = ensemble.packed.atoms.shape[1]
-    counts = [_counts(*row_codes(X, ensemble), K, n) for X in (odd, normal)]
+    counts = [_counts(*row_codes(X, ensemble.scaling, ensemble.packed), K, n) for X in (odd, normal)]
     names = [f"member {b + 1}, centroid {k + 1}" for b in range(M) for k in range(K)]
     names += [f"member {b + 1}, atom {i + 1} {sign}" for b in range(M) for i in range(n) for sign in "+−"]
     atoms = ensemble.packed.atoms[:, :, None] * np.array([1.0, -1.0])[:, None]
@@ -99,9 +99,9 @@ def _of_ensemble(detector: OddAtomDetector, odd: np.ndarray, normal: np.ndarray)
 
 def _counts(centroid: np.ndarray, atom: np.ndarray, gain: np.ndarray, K: int, n: int) -> np.ndarray:
     """Return how many rows use each centroid of each member, then each atom by the sign of its gain."""
-    M = centroid.shape[1]
-    first = np.bincount((centroid + K * np.arange(M)).ravel(), minlength=M * K)
-    signed = 2 * (atom + n * np.arange(M)) + (gain < 0.0)
+    M = centroid.shape[0]
+    first = np.bincount((centroid + K * np.arange(M)[:, None]).ravel(), minlength=M * K)
+    signed = 2 * (atom + n * np.arange(M)[:, None]) + (gain < 0.0)
     return np.concatenate([first, np.bincount(signed[gain != 0.0], minlength=2 * M * n)])
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oddatom.arrays.threads import threads
+from oddatom.coding.statistics import CodeStatistics, code_sums, statistics_of
 from oddatom.rows.row_map import RowMap
+from oddatom.scaling.columns import Columns, fit_columns
 from oddatom.scaling.linear import Scaling
-from oddatom.scores.statistics import CodeStatistics, code_sums, statistics_of
 
 if TYPE_CHECKING:
     from oddatom.rows.source import Source
@@ -23,22 +25,8 @@ def take(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 
 def fit_scaling(source: Source, kind: str | None) -> Scaling:
-    """Return the scaling of all rows: `oddatom.scaling.linear.fit_scaling` in a few passes over blocks."""
-    low, high = check_extent(source)
-    center = spread = None
-    with np.errstate(over="ignore", invalid="ignore"):
-        if kind is not None:
-            center, spread = _columns(source, kind, low, high)
-        if kind is None:
-            top = float(max(high.max(), -low.min()))
-        else:
-            top = max(source.map(largest, Scaling(center, spread, 1.0)))
-        if top == 0.0:
-            return Scaling(center, spread, 1.0)
-        scale = top * float(np.sqrt(sum(source.map(square, Scaling(center, spread, 1.0), top))))
-    if not np.isfinite(scale):
-        raise ValueError("X is too large: its Frobenius norm overflows. Divide the data by a power of ten first.")
-    return Scaling(center, spread, scale)
+    """Return the scaling of all rows, in a few passes over blocks."""
+    return fit_columns(SourceColumns(source), kind)
 
 
 def check_extent(source: Source) -> tuple[np.ndarray, np.ndarray]:
@@ -76,18 +64,36 @@ def square(rows: np.ndarray, scaling: Scaling, top: float) -> float:
     return total
 
 
-def _columns(source: Source, kind: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Center and spread of each column, as `oddatom.scaling.linear` has them."""
-    N = source.shape[0]
-    unit = np.ldexp(1.0, np.frexp(np.maximum(np.abs(low), np.abs(high)))[1] - 1)
-    center = sum(source.map(column_sums, unit)) / N
-    spread = np.sqrt(sum(source.map(column_squares, unit, center)) / N)
-    if kind == "robust":
-        first, center, third = _percentiles(source, unit, (25, 50, 75))
-        spread = np.where(third > first, third - first, spread)
-    spread = np.maximum(spread, 10 * np.finfo(np.float64).eps)
-    constant = low == high
-    return np.where(constant, low, center * unit), np.where(constant, 1.0, spread * unit)
+class SourceColumns(Columns):
+    """The columns of a source's rows; those where an entry is not finite are refused."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(*check_extent(source))
+        self._source = source
+
+    def mean(self) -> np.ndarray:
+        """Return the means."""
+        return sum(self._source.map(column_sums, self.unit)) / self._source.shape[0]
+
+    def deviation(self) -> np.ndarray:
+        """Return the standard deviations."""
+        return np.sqrt(sum(self._source.map(column_squares, self.unit, self.mean())) / self._source.shape[0])
+
+    def quantiles(self, shares: Sequence[float]) -> np.ndarray:
+        """Return quantiles: two neighbouring order statistics and what lies between them."""
+        place = (self._source.shape[0] - 1) * np.array(shares)
+        below = place.astype(np.int64)
+        above = np.minimum(below + 1, self._source.shape[0] - 1)
+        lower, upper = np.split(_order_statistics(self._source, np.concatenate([below, above])), 2)
+        return (lower + (upper - lower) * (place - below)[:, None]) / self.unit
+
+    def norm(self, scaling: Scaling) -> float:
+        """Return the Frobenius norm of the rows scaled."""
+        if scaling.center is None:
+            top = float(max(self.high.max(), -self.low.min()))
+        else:
+            top = max(self._source.map(largest, scaling))
+        return top * float(np.sqrt(sum(self._source.map(square, scaling, top)))) if top != 0.0 else 0.0
 
 
 def column_sums(rows: np.ndarray, unit: np.ndarray) -> np.ndarray:
@@ -99,15 +105,6 @@ def column_squares(rows: np.ndarray, unit: np.ndarray, center: np.ndarray) -> np
     """Return Σ (x/unit − center)² by column."""
     apart = rows / unit - center
     return np.einsum("ij,ij->j", apart, apart)
-
-
-def _percentiles(source: Source, unit: np.ndarray, percents: tuple[float, ...]) -> np.ndarray:
-    """Return np.percentile by column: two neighbouring order statistics and what lies between them."""
-    place = (source.shape[0] - 1) * np.array(percents) / 100.0
-    below = place.astype(np.int64)
-    above = np.minimum(below + 1, source.shape[0] - 1)
-    lower, upper = np.split(_order_statistics(source, np.concatenate([below, above])), 2)
-    return (lower + (upper - lower) * (place - below)[:, None]) / unit
 
 
 def _order_statistics(source: Source, wanted: np.ndarray) -> np.ndarray:

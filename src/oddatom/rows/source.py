@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from oddatom.coding import Codes
+from oddatom.coding.statistics import CodeStatistics
 from oddatom.passes import ShardGroup
 from oddatom.rows import blocks as passes
 from oddatom.rows.row_map import RowMap
 from oddatom.scaling.linear import Scaling
-from oddatom.scores import CodeStatistics
 
 KEPT_ROWS = 2**20
 
@@ -94,7 +94,7 @@ class Source(ABC):
         passes.check_extent(self)
 
     def fit_scaling(self, kind: str | None) -> Scaling:
-        """Return the scaling of `oddatom.scaling.linear.fit_scaling`; refuse NaN and infinity by column."""
+        """Return the scaling of all rows; refuse NaN and infinity by column."""
         return passes.fit_scaling(self, kind)
 
     def code_statistics(self, detector: Any) -> CodeStatistics:

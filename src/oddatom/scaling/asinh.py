@@ -1,10 +1,12 @@
-"""Robust scaling of columns that keeps far values from shouting: y = asinh(4z)/4, z = (x − median) / (q95 − q5)."""
+"""Robust scaling of columns that compresses outliers: y = asinh(4z)/4, z = (x − median) / (q95 − q5)."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from oddatom.arrays.namespaces import asinh, namespace
 
 BEND = 4.0  # below |z| = 1/4 the scaling is nearly linear, above it a logarithm
 TOP = 1e150  # |z| above it is cut: asinh makes 87 of it, and squares stay finite
@@ -29,12 +31,23 @@ class AsinhScaling(NamedTuple):
     center: np.ndarray
     spread: np.ndarray
 
-    def apply(self, X: np.ndarray) -> np.ndarray:
+    def apply(self, X: Any) -> Any:
         """Return the rows scaled."""
-        with np.errstate(over="ignore"):
-            Z = (X * self.unit - self.center) / self.spread
-        Z[np.abs(Z) < BOTTOM] = 0.0
-        return np.arcsinh(BEND * np.clip(Z, -TOP, TOP)) / BEND
+        return asinh_rows(X, self)[1]
+
+
+def asinh_rows(X: Any, scaling: AsinhScaling) -> tuple[Any, Any, Any]:
+    """Return rows X (N×m) in the scaling's units, the rows scaled, and z/y, the square of `stretch`."""
+    xp = namespace(X)
+    with np.errstate(over="ignore"):
+        U = X * scaling.unit
+        Z = (U - scaling.center) / scaling.spread
+    Z = xp.where(xp.abs(Z) < BOTTOM, xp.zeros_like(Z), Z)
+    Y = asinh(BEND * xp.clip(Z, -TOP, TOP)) / BEND
+    bent = xp.abs(Y)
+    ones = xp.ones_like(Y)
+    farthest = xp.where(xp.abs(Z) < FARTHEST, xp.abs(Z), FARTHEST * ones)
+    return U, Y, xp.where(bent > 0.0, farthest / xp.where(bent > 0.0, bent, ones), ones)
 
 
 def stretch(Y: np.ndarray) -> np.ndarray:

@@ -2,32 +2,60 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit, prange
 
+from oddatom.arrays.namespaces import exceeds, like, namespace
 from oddatom.arrays.sums import dot
 from oddatom.arrays.threads import split
+from oddatom.arrays.twins import fastest, twin_of
 from oddatom.coding import Codes
-from oddatom.scaling.linear import Scaling
-from oddatom.scores.statistics import CodeStatistics
+from oddatom.coding.statistics import CodeStatistics
+from oddatom.scaling.linear import LIMIT, SMALL, Scaling
+from oddatom.scores.terms import Terms, in_slots
 
-LARGEST = float(np.finfo(np.float64).max)
+
+def margin(codes: Codes, w: Any, statistics: CodeStatistics | None = None) -> Terms:
+    """w·x_j of every row j of codes; w runs over the atoms. The statistics are not used."""
+    return Terms(slots=codes.values * in_slots(w, codes))
 
 
-def margin(codes: Codes, w: np.ndarray, statistics: CodeStatistics | None = None) -> np.ndarray:
-    """Return w·x_j for every row j of codes; w runs over the atoms. The statistics are not used."""
+@twin_of(margin)
+def margin_twin(codes: Codes, w: np.ndarray, statistics: CodeStatistics | None = None) -> np.ndarray:
+    """Return the scores themselves: summing rows of a few slots takes NumPy a third of the time of coding them."""
     out = np.empty(codes.indices.shape[0])
     _margin(codes.indices, codes.values, w, out)
     return out
 
 
-def linear_margin(X: np.ndarray, scaling: Scaling, v: np.ndarray) -> np.ndarray:
-    """Return v·y for every row x, scaled to y: the margin w·Py of linear codes, v = Pᵀw, in one pass over X."""
+def linear_margin(X: Any, scaling: Scaling, v: np.ndarray) -> Any:
+    """Return v·y for every row x, scaled to y: the margin w·Py of linear codes, v = Pᵀw."""
+    return fastest(linear_formula, X)(X, like(scaling, X), like(v, X))
+
+
+def linear_formula(X: Any, scaling: Scaling, v: Any) -> Any:
+    """v·y; where a term overflows, of rows so much smaller."""
+    xp = namespace(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        t = xp.sum(scaling.apply(X) * v, axis=-1)
+        if exceeds(t, LIMIT):
+            t = xp.where(xp.isfinite(t), t, xp.sum(scaling.small(X) * v, axis=-1) / SMALL)
+    return xp.clip(t, -LIMIT, LIMIT)
+
+
+@twin_of(linear_formula)
+def linear_twin(X: np.ndarray, scaling: Scaling, v: np.ndarray) -> np.ndarray:
+    """In one pass over X, divided by the scale once; rows that overflow by the formula."""
     out = np.empty(X.shape[0])
     zero, one = np.zeros(v.size), np.ones(v.size)
     center = zero if scaling.center is None else scaling.center
     spread = one if scaling.spread is None else scaling.spread
     split(X.shape[0], 2.0 * v.size).run(_linear, np.ascontiguousarray(X), center, spread, scaling.scale, v, out)
+    endless = ~np.isfinite(out)
+    if endless.any():
+        out[endless] = linear_formula(X[endless], scaling, v)
     return out
 
 
@@ -42,25 +70,13 @@ def _margin(indices, values, w, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _huge_row(x, center, spread, scale, v):
-    """The margin of a row so large that a term overflows: in units of the largest number in it, and finite."""
-    size = 0.0
-    for f in range(v.size):
-        size = max(size, abs(x[f]), abs(center[f]))
-    t = 0.0
-    for f in range(v.size):
-        t += ((x[f] / size - center[f] / size) / spread[f]) * v[f]
-    return min(max(t / scale * size, -LARGEST), LARGEST)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _linear_rows(X, center, spread, scale, v, lo, hi, out):
     y = np.empty(v.size)
     for j in range(lo, hi):
         for f in range(v.size):
             y[f] = (X[j, f] - center[f]) / spread[f]
         t = dot(y, v) / scale
-        out[j] = t if np.isfinite(t) else _huge_row(X[j], center, spread, scale, v)
+        out[j] = t if np.isfinite(t) else np.nan
 
 
 @njit(cache=True, nogil=True, parallel=True)

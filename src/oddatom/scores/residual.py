@@ -1,13 +1,14 @@
-"""What the atoms leave of a row: −‖y − x D‖², higher for normal rows."""
+"""Squared reconstruction error of a row: −‖y − x D‖², higher for normal rows."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
 from oddatom.coding import Codes
-from oddatom.scores.statistics import CodeStatistics
+from oddatom.coding.statistics import CodeStatistics
+from oddatom.scores.terms import Terms
 
 
-def residual(codes: Codes, w: np.ndarray, statistics: CodeStatistics | None = None) -> np.ndarray:
-    """Return −‖y_j − x_j D‖² for every row j of codes; w and the statistics are not used."""
-    return np.maximum(-codes.sq_residual, -np.finfo(np.float64).max)
+def residual(codes: Codes, w: Any, statistics: CodeStatistics | None = None) -> Terms:
+    """−‖y_j − x_j D‖² of every row j of codes; w and the statistics are not used."""
+    return Terms(residual=-1.0)

@@ -14,7 +14,8 @@ from oddatom.rows.array.sparse_shard import LocalShard
 from oddatom.rows.array.weighted_shard import WeightedShard
 from oddatom.rows.row_map import RowMap
 from oddatom.rows.source import Source
-from oddatom.scaling.linear import Scaling, fit_scaling
+from oddatom.scaling.array_columns import fit_scaling
+from oddatom.scaling.linear import Scaling
 
 SHARDS: dict[str, Callable[[np.ndarray], SweepPasses]] = {"sparse": LocalShard, "pairs": PairShard}
 

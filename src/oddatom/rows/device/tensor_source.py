@@ -11,17 +11,17 @@ import torch
 from sklearn.utils.validation import check_array
 
 from oddatom.arrays.torch_rows import DTYPES, from_host, from_numpy, rows_per_block, spans
-from oddatom.ensemble.torch_parts import TorchEnsemble
+from oddatom.coding.statistics import CodeStatistics
 from oddatom.passes.group import ShardGroup
 from oddatom.rows import blocks as passes
-from oddatom.rows.device.torch_features import apply_kernel_map, fit_row_scaling, scale_rows
+from oddatom.rows.device.torch_codes import row_code_statistics
+from oddatom.rows.device.torch_features import TensorColumns, apply_kernel_map, scale_rows
 from oddatom.rows.device.torch_pairs import TorchPairShard
 from oddatom.rows.device.torch_shard import TorchShard
 from oddatom.rows.row_map import RowMap
 from oddatom.rows.source import Source
+from oddatom.scaling.columns import fit_columns
 from oddatom.scaling.linear import Scaling
-from oddatom.scores import CodeStatistics
-from oddatom.scores.torch_scores import row_code_statistics, score_rows
 
 SHARDS = {"sparse": TorchShard, "pairs": TorchPairShard}
 RESIDENT = 0.25  # of the device's memory that rows may take and stay there; residual, codes and margins take as much
@@ -96,8 +96,8 @@ class TensorSource(Source):
         return self.tensor.index_select(0, where).to("cpu", torch.float64).numpy()
 
     def fit_scaling(self, kind: str | None) -> Scaling:
-        """Return the scaling of `oddatom.scaling.linear.fit_scaling`."""
-        return super().fit_scaling(kind) if self.stream else fit_row_scaling(self.tensor, kind)
+        """Return the scaling of all rows."""
+        return super().fit_scaling(kind) if self.stream else fit_columns(TensorColumns(self.tensor), kind)
 
     def code_statistics(self, detector: Any) -> CodeStatistics:
         """Return how the rows use the atoms of a detector that is fitted but for its scores."""
@@ -108,7 +108,7 @@ class TensorSource(Source):
 
     def sorted_scores(self, detector: Any) -> np.ndarray:
         """Return the scores of all rows, sorted."""
-        return torch.sort(device_scores(detector, self.tensor, self.device)).values.cpu().numpy()
+        return torch.sort(detector._device_scores(self.tensor, self.device)).values.cpu().numpy()
 
 
 def learner_rows(row_map: RowMap, X: torch.Tensor) -> torch.Tensor:
@@ -124,20 +124,7 @@ def score_tensor(detector: Any, X: Any, device: torch.device) -> np.ndarray:
 
     source = TensorSource(X, device, stream=True)
     check_columns(detector, source)
-    return device_scores(detector, source.tensor, device).cpu().numpy()
-
-
-def device_scores(detector: Any, rows: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Return a fitted detector's scores of finite rows, on the device; rows elsewhere are copied there in blocks."""
-    name = detector.scoring_
-    if hasattr(detector, "ensemble_"):
-        return TorchEnsemble(detector.ensemble_, device).score_rows(rows, [name])[name]
-    linear = getattr(detector, "representation_", "omp") == "analysis"
-    return score_rows(
-        rows, detector.scaling_, detector.components_, detector.coef_, detector.n_nonzero_, detector.code_statistics_,
-        [name], detector._coding, kernel_map=getattr(detector, "kernel_map_", None),
-        analysis=detector.analysis_components_ if linear else None, device=device,
-    )[name]  # fmt: skip
+    return detector._device_scores(source.tensor, device).cpu().numpy()
 
 
 def as_tensor(X: Any) -> tuple[torch.Tensor, list[str] | None]:

@@ -5,14 +5,16 @@ The arithmetic is in float64; a result has the dtype of the rows unless another 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 
+from oddatom.arrays.namespaces import like
 from oddatom.arrays.torch_rows import from_host, rows_per_block, spans, to_host
 from oddatom.kernels.coordinates import KernelMap
 from oddatom.kernels.functions import KERNELS, LARGEST, Kernel
+from oddatom.scaling.columns import Columns
 from oddatom.scaling.linear import Scaling
 
 _MAX = torch.finfo(torch.float64).max
@@ -24,58 +26,24 @@ _BOUNDED = ("rbf", "laplacian", "sigmoid", "cosine")  # kernels whose values are
 
 def _blocks(X: torch.Tensor, bytes_per_row: int = 0) -> Iterator[tuple[int, int, torch.Tensor]]:
     """Yield (lo, hi, X[lo:hi] as float64, a tensor of its own)."""
-    for lo, hi in spans(X.shape[0], rows_per_block(X.device, 32 * X.shape[1] + bytes_per_row)):
+    for lo, hi in _spans(X, bytes_per_row):
         yield lo, hi, X[lo:hi].to(torch.float64, copy=True, memory_format=torch.contiguous_format)
+
+
+def _spans(X: torch.Tensor, bytes_per_row: int = 0) -> Iterator[tuple[int, int]]:
+    return spans(X.shape[0], rows_per_block(X.device, 32 * X.shape[1] + bytes_per_row))
 
 
 # Scaling
 
 
-class RowScaling:
-    """A `Scaling` on a device: y = ((x − center) / spread) / scale."""
-
-    def __init__(self, scaling: Scaling, device: torch.device) -> None:
-        self._columns: tuple[torch.Tensor, ...] = ()
-        if scaling.center is not None and scaling.spread is not None:
-            self._columns = from_host(scaling.center, device), from_host(scaling.spread, device)
-        self._scale = from_host(scaling.scale, device)  # a tensor: by a number, CUDA multiplies with its inverse
-
-    def apply_(self, Y: torch.Tensor) -> torch.Tensor:
-        """Scale float64 rows in place, by the operations of `Scaling.apply`, and return them."""
-        if self._columns:
-            Y.sub_(self._columns[0]).div_(self._columns[1])
-        return Y.div_(self._scale)
-
-    def huge_margin(self, X: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """Return v·y of float64 rows so large that a term overflows: in units of the largest number in a row."""
-        size = X.abs().amax(dim=1, keepdim=True)
-        if self._columns:
-            center, spread = self._columns
-            size = torch.maximum(size, center.abs().max())
-            Y = (X / size).sub_(center / size).div_(spread)
-        else:
-            Y = X / size
-        return (Y @ v) / self._scale * size[:, 0]
-
-
 def scale_rows(scaling: Scaling, X: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
     """Return rows X (N×m) scaled, y = ((x − center) / spread) / scale, a new tensor."""
     out = torch.empty(X.shape, dtype=dtype or X.dtype, device=X.device)
-    on_device = RowScaling(scaling, X.device)
-    for lo, hi, block in _blocks(X):
-        out[lo:hi] = on_device.apply_(block)
+    there = like(scaling, X)
+    for lo, hi in _spans(X):
+        out[lo:hi] = there.apply(X[lo:hi])
     return out
-
-
-def fit_row_scaling(X: torch.Tensor, kind: str | None) -> Scaling:
-    """Fit a scaling to X (N×m), as `fit_scaling` does: the scaled rows' Frobenius norm is one (zero if X is)."""
-    center, spread = (None, None) if kind is None else column_statistics(X, kind)
-    scale = _scaled_norm(X, Scaling(center, spread, 1.0))
-    if scale == 0.0:
-        return Scaling(center, spread, 1.0)
-    if not np.isfinite(scale):
-        raise ValueError("X is too large: its Frobenius norm overflows. Divide the data by a power of ten first.")
-    return Scaling(center, spread, scale)
 
 
 def frobenius_norm(X: torch.Tensor) -> float:
@@ -84,61 +52,58 @@ def frobenius_norm(X: torch.Tensor) -> float:
 
 
 def _scaled_norm(X: torch.Tensor, scaling: Scaling) -> float:
-    on_device = RowScaling(scaling, X.device)
+    there = like(scaling, X)
     top = torch.zeros((), dtype=torch.float64, device=X.device)
-    for _, _, block in _blocks(X):
-        top = torch.maximum(top, on_device.apply_(block).abs_().max())
+    for lo, hi in _spans(X):
+        top = torch.maximum(top, there.apply(X[lo:hi]).abs_().max())
     total = torch.zeros((), dtype=torch.float64, device=X.device)
-    for _, _, block in _blocks(X):
-        total += on_device.apply_(block).div_(top).square_().sum()
+    for lo, hi in _spans(X):
+        total += there.apply(X[lo:hi]).div_(top).square_().sum()
     size, square = (float(t) for t in to_host(top, total))
     return size * float(np.sqrt(square)) if size != 0.0 else 0.0
 
 
-def column_statistics(X: torch.Tensor, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return center and spread of each column as `fit_scaling` takes them, "standard" or "robust".
+class TensorColumns(Columns):
+    """The columns of a tensor X (N×m)."""
 
-    A constant column has its value and 1, so that it comes out as zeros.
-    """
-    low, high = _extremes(X)
-    # In units of a power of two (exact) all entries are within ±2: neither sums nor squares overflow or vanish.
-    unit = np.ldexp(1.0, np.frexp(np.maximum(np.abs(low), np.abs(high)))[1] - 1)
-    per_unit, N = from_host(unit, X.device), X.shape[0]
-    total = torch.zeros((2, X.shape[1]), dtype=torch.float64, device=X.device)
-    for _, _, block in _blocks(X):
-        total[0] += block.div_(per_unit).sum(dim=0)
-    total[0] /= N
-    for _, _, block in _blocks(X):
-        total[1] += block.div_(per_unit).sub_(total[0]).square_().sum(dim=0)
-    center, spread = to_host(total[0], (total[1] / N).sqrt_())
-    if kind == "robust":
-        first, center, third = _quantiles(X, per_unit, (0.25, 0.5, 0.75))
-        # An interquartile range of 0 says nothing about the column's spread: keep its deviation then.
-        spread = np.where(third > first, third - first, spread)
-    spread = np.maximum(spread, 10 * np.finfo(np.float64).eps)  # what is below is rounding: do not blow it up
-    constant = low == high
-    return np.where(constant, low, center * unit), np.where(constant, 1.0, spread * unit)
+    def __init__(self, X: torch.Tensor) -> None:
+        ends = torch.stack([torch.stack(torch.aminmax(block, dim=0)) for _, _, block in _blocks(X)])
+        super().__init__(*to_host(ends[:, 0].amin(dim=0), ends[:, 1].amax(dim=0)))
+        self._X, self._unit = X, from_host(self.unit, X.device)
 
+    def _mean(self) -> torch.Tensor:
+        total = torch.zeros(self._X.shape[1], dtype=torch.float64, device=self._X.device)
+        for _, _, block in _blocks(self._X):
+            total += block.div_(self._unit).sum(dim=0)
+        return total / self._X.shape[0]
 
-def _extremes(X: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Least and greatest entry of each column."""
-    pairs = [torch.stack(torch.aminmax(block, dim=0)) for _, _, block in _blocks(X)]
-    both = torch.stack(pairs)
-    low, high = to_host(both[:, 0].amin(dim=0), both[:, 1].amax(dim=0))
-    return low, high
+    def mean(self) -> np.ndarray:
+        """Return the means."""
+        return to_host(self._mean())[0]
 
+    def deviation(self) -> np.ndarray:
+        """Return the standard deviations."""
+        mean = self._mean()
+        total = torch.zeros_like(mean)
+        for _, _, block in _blocks(self._X):
+            total += block.div_(self._unit).sub_(mean).square_().sum(dim=0)
+        return to_host((total / self._X.shape[0]).sqrt_())[0]
 
-def _quantiles(X: torch.Tensor, unit: torch.Tensor, shares: tuple[float, ...]) -> np.ndarray:
-    """Quantiles of each column over its unit, interpolated as NumPy does, (len(shares), m)."""
-    place = np.array(shares) * (X.shape[0] - 1)
-    below = np.floor(place).astype(np.int64)
-    wanted = np.stack([below, np.minimum(below + 1, X.shape[0] - 1)])
-    where = torch.tensor(wanted.ravel(), device=X.device)
-    columns = [torch.sort(X[:, f]).values.index_select(0, where).to(torch.float64) for f in range(X.shape[1])]
-    (found,) = to_host(torch.stack(columns, dim=1) / unit)
-    low, high = found.reshape(2, len(shares), -1)
-    part = (place - below)[:, None]
-    return np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1.0 - part))
+    def quantiles(self, shares: Sequence[float]) -> np.ndarray:
+        """Return quantiles, (len(shares), m)."""
+        X, place = self._X, np.array(shares) * (self._X.shape[0] - 1)
+        below = np.floor(place).astype(np.int64)
+        wanted = np.stack([below, np.minimum(below + 1, X.shape[0] - 1)])
+        where = torch.tensor(wanted.ravel(), device=X.device)
+        columns = [torch.sort(X[:, f]).values.index_select(0, where).to(torch.float64) for f in range(X.shape[1])]
+        (found,) = to_host(torch.stack(columns, dim=1) / self._unit)
+        low, high = found.reshape(2, len(shares), -1)
+        part = (place - below)[:, None]
+        return np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1.0 - part))
+
+    def norm(self, scaling: Scaling) -> float:
+        """Return the Frobenius norm of the rows scaled."""
+        return _scaled_norm(self._X, scaling)
 
 
 # Kernels

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from oddatom.arrays.memory import usable_memory
+from oddatom.coding.statistics import CodeStatistics, statistics_of
 from oddatom.passes.group import ShardGroup
 from oddatom.rows import blocks as passes
 from oddatom.rows.array.array_source import SHARDS
@@ -20,7 +21,6 @@ from oddatom.rows.files.readers import open_rows
 from oddatom.rows.files.spilled import SpilledGroup, SpilledShard
 from oddatom.rows.row_map import RowMap
 from oddatom.rows.source import Source
-from oddatom.scores.statistics import CodeStatistics, statistics_of
 
 BLOCK = 2**25  # bytes of the rows in a block; at most 1/64 of the memory
 MOST_ROWS = 2**16  # of a block: the coordinates of a kernel are wider than the rows

@@ -7,16 +7,18 @@ from scipy.stats import spearmanr
 
 from ensembles import factors, mixture, random_member, wide
 from oddatom import OddAtomDetector
-from oddatom.ensemble.histogram import fit_histogram
+from oddatom.ensemble.histogram import fit_histogram, nats
 from oddatom.ensemble.joining import fit_calibration
 from oddatom.ensemble.model import SCORES, Ensemble
-from oddatom.ensemble.parts import pack, row_parts
+from oddatom.ensemble.packed import pack
+from oddatom.ensemble.row_parts import row_parts
+from oddatom.ensemble.shares import feature_shares
 from oddatom.scaling.asinh import fit_asinh
 
 torch = pytest.importorskip("torch")
 
 from oddatom.arrays import torch_rows  # noqa: E402
-from oddatom.ensemble.torch_parts import TorchEnsemble  # noqa: E402
+from oddatom.ensemble.torch_ensemble import score_rows  # noqa: E402
 from torch_devices import DEVICES  # noqa: E402
 
 
@@ -74,28 +76,41 @@ def odd(X):
 
 
 @pytest.mark.parametrize("m", [1, 3, 20, 70])
-def test_parts(m, device, work):
+def test_parts(m, device):
     ensemble, X = made_up(m), odd(rows(200, m))
     tensor = torch.tensor(X, device=device)
-    got, expected = TorchEnsemble(ensemble, device).parts(tensor), ensemble.parts(X)
+    got, expected = ensemble.like(tensor).parts(tensor), ensemble.parts(X)
     for one, two in zip(got, expected, strict=True):
         assert_same(one, two, 1e-10)
     assert_array_equal(tensor.cpu(), X)
 
 
 @pytest.mark.parametrize("held_out", [False, True])
-def test_rarity(held_out, device, work):
+def test_nats(held_out, device):
     ensemble, X = made_up(20), odd(rows(200, 20))
     X[0], X[1] = ensemble.histogram.low / ensemble.scaling.unit, ensemble.histogram.high / ensemble.scaling.unit
-    got = TorchEnsemble(ensemble, device).rarity(torch.tensor(X, device=device), held_out=held_out)
-    assert_same(got, ensemble.rarity(X, held_out=held_out), 1e-13)
+    tensor = torch.tensor(X, device=device)
+    there = ensemble.like(tensor)
+    got = nats(tensor * there.scaling.unit, there.histogram, held_out=held_out)
+    assert_same(got, nats(X * ensemble.scaling.unit, ensemble.histogram, held_out=held_out), 1e-13)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_shares(name, device):
+    ensemble, X = made_up(20), odd(rows(200, 20))
+    tensor = torch.tensor(X, device=device)
+    there = ensemble.like(tensor)
+    Z = ensemble.z_scores(ensemble.parts(X))
+    got = feature_shares(tensor, there, torch.tensor(Z, device=device), name)
+    assert_same(got, feature_shares(X, ensemble, Z, name), 1e-9)
 
 
 @pytest.mark.parametrize("group", [None, 0, 1])
 def test_calibrated_parts(group, device):
     ensemble, X = made_up(20), odd(rows(200, 20))
-    on_device = TorchEnsemble(ensemble, device)
-    Z = on_device.z_scores(on_device.parts(torch.tensor(X, device=device)), group)
+    tensor = torch.tensor(X, device=device)
+    there = ensemble.like(tensor)
+    Z = there.z_scores(there.parts(tensor), group)
     assert_same(Z, ensemble.z_scores(ensemble.parts(X), group), 1e-10)
 
 
@@ -103,21 +118,21 @@ def test_calibrated_parts(group, device):
 def test_scores_of_a_detector(table, detectors, device, work):
     model, X = detectors[table], odd(NEW[table])
     expected = model.score_parts(X)
-    on_device = TorchEnsemble(model.ensemble_, device)
-    got = on_device.score_rows(torch.tensor(X, device=device), SCORES)
-    assert list(got) == list(SCORES)
+    tensor = torch.tensor(X, device=device)
     for name in SCORES:
         assert np.ptp(expected[name]) > 0
-        assert_same(got[name], expected[name])
-    (joined,) = on_device.score_rows(torch.tensor(X, device=device)).values()
-    assert_same(joined, model.score_samples(X))
+        assert_same(score_rows(model.ensemble_, tensor, device, name), expected[name])
+    assert_same(score_rows(model.ensemble_, tensor, device), model.score_samples(X))
 
 
 @pytest.mark.parametrize("name", ["joined", "margin"])
-def test_scores_by_group_give_the_p_values(name, detectors, device, work):
+def test_scores_by_group_give_the_p_values(name, detectors, device):
     model, X = detectors["mixture"], odd(NEW["mixture"])
     ensemble = model.ensemble_
-    got = TorchEnsemble(ensemble, device).group_scores(torch.tensor(X, device=device), name)
+    tensor = torch.tensor(X, device=device)
+    there = ensemble.like(tensor)
+    found = there.parts(tensor)
+    got = torch.stack([there.score(there.z_scores(found, g), name) for g in range(ensemble.n_groups)], dim=1)
     parts = ensemble.parts(X)
     groups = [ensemble.score(ensemble.z_scores(parts, group), name) for group in range(ensemble.n_groups)]
     assert_same(got, np.stack(groups, axis=1))
@@ -128,7 +143,8 @@ def test_scores_by_group_give_the_p_values(name, detectors, device, work):
 @pytest.mark.parametrize("value", [1e308, -1e308, 5e-324, 0.0])
 def test_extreme_rows(value, device):
     ensemble, X = made_up(20), np.full((3, 20), value)
-    got = TorchEnsemble(ensemble, device).parts(torch.tensor(X, device=device))
+    tensor = torch.tensor(X, device=device)
+    got = ensemble.like(tensor).parts(tensor)
     for one, two in zip(got, ensemble.parts(X), strict=True):
         assert torch.isfinite(one).all()
         assert_same(one, two)
@@ -136,23 +152,21 @@ def test_extreme_rows(value, device):
 
 def test_float32_rows(detectors, device, work):
     model, X = detectors["factors"], odd(NEW["factors"]).astype(np.float32)
-    on_device = TorchEnsemble(model.ensemble_, device)
-    got = on_device.score_rows(torch.tensor(X, device=device))["joined"]
+    got = score_rows(model.ensemble_, torch.tensor(X, device=device), device)
     assert_same(got, model.score_samples(X.astype(np.float64)))  # the very numbers: they are taken to float64
     assert spearmanr(got.cpu(), model.score_samples(odd(NEW["factors"])))[0] > 0.999
 
 
 def test_rows_elsewhere_and_arrays(detectors, device, work):
     model, X = detectors["mixture"], NEW["mixture"]
-    on_device = TorchEnsemble(model.ensemble_, device)
     for given in (X, torch.tensor(X), np.asfortranarray(X), torch.tensor(X).T.contiguous().T):
-        got = on_device.score_rows(given)["joined"]
+        got = score_rows(model.ensemble_, given, device)
         assert got.device.type == device.type
         assert_same(got, model.score_samples(X))
 
 
 def test_the_same_bits_twice(device, work):
     ensemble, X = made_up(20), rows(200, 20)
-    one, two = (TorchEnsemble(ensemble, device).score_rows(X, SCORES) for _ in range(2))
     for name in SCORES:
-        assert torch.equal(one[name], two[name])
+        one, two = (score_rows(ensemble, X, device, name) for _ in range(2))
+        assert torch.equal(one, two)

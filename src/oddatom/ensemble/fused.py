@@ -1,90 +1,34 @@
-"""What the members say of a row: its parts, each larger for odd rows. One pass over the rows for all members."""
+"""The built-in parts of a row under all members in one pass: numba twin of the functions in `ensemble/parts`."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit, prange
 
 from oddatom.arrays.threads import split
 from oddatom.ensemble.histogram import Histogram
-from oddatom.ensemble.members import Member
+from oddatom.ensemble.packed import Packed
 from oddatom.ensemble.trimmed import ROUNDING
 from oddatom.scaling.asinh import BEND, FARTHEST, TOP, AsinhScaling
 
 BLOCK = 64  # rows computed side by side
-# What every member says of a row, in the order of the last axis of `RowParts.members`.
-MEMBER_PARTS = ("description_length", "distance", "max_residual", "residual")
 
 
-class Packed(NamedTuple):
-    """Members side by side, ready for the kernel: arrays with a first axis of members, padded to the largest."""
+def fused_parts(
+    X: np.ndarray,
+    scaling: AsinhScaling,
+    histogram: Histogram,
+    packed: Packed,
+    members: np.ndarray,
+    of_rows: np.ndarray,
+) -> None:
+    """Put the built-in parts of rows X (N×m) into the first four and two columns of `members` (N, M, ·) and `of_rows`.
 
-    centroids: np.ndarray  # (M, K, m)
-    half_norms: np.ndarray  # (M, K) ½‖c‖², infinite where padded
-    atoms: np.ndarray  # (M, n, m)
-    cost: np.ndarray  # (M, n)
-    gain_precision: np.ndarray  # (M, n) 1 / 2s_i²
-    precision: np.ndarray  # (M,) 1 / 2s_e²
-    feature_precision: np.ndarray  # (M, m)
-    directions: np.ndarray  # (M, q, m)
-    direction_gain: np.ndarray  # (M, q) 1/λ − 1/σ²
-    rest_precision: np.ndarray  # (M,) 1/σ²
-
-
-def pack(members: Sequence[Member]) -> Packed:
-    """Put members side by side."""
-    K = max(member.centroids.shape[0] for member in members)
-    n = max(member.atoms.shape[0] for member in members)
-    halves = [0.5 * np.einsum("ij,ij->i", member.centroids, member.centroids) for member in members]
-    return Packed(
-        centroids=np.stack([_pad(member.centroids, K) for member in members]),
-        half_norms=np.stack([_pad(half, K, np.inf) for half in halves]),
-        atoms=np.stack([_pad(member.atoms, n) for member in members]),
-        cost=np.stack([_pad(member.cost, n) for member in members]),
-        gain_precision=np.stack([_pad(0.5 / member.gain_variance, n) for member in members]),
-        precision=np.array([0.5 / member.noise for member in members]),
-        feature_precision=np.stack([1.0 / member.feature_noise for member in members]),
-        directions=np.stack([member.spread.directions for member in members]),
-        direction_gain=np.stack([1.0 / member.spread.variances - 1.0 / member.spread.rest for member in members]),
-        rest_precision=np.array([1.0 / member.spread.rest for member in members]),
-    )
-
-
-def _pad(values: np.ndarray, size: int, fill: float = 0.0) -> np.ndarray:
-    out = np.full((size, *values.shape[1:]), fill)
-    out[: values.shape[0]] = values
-    return out
-
-
-class RowParts(NamedTuple):
-    """Parts of N rows, as they come.
-
-    Attributes
-    ----------
-    members : (N, M, 4)
-        What each member says, see MEMBER_PARTS: the description length of the row; the Mahalanobis distance of its
-        deviation from the centroid; the largest squared residual of a feature in units of its noise; ‖residual‖².
-    rarity : (N,)
-        Σ_f −log p_f(x_f), by the histogram.
-    magnitude : (N,)
-        ‖y‖², how far the row is from the medians.
+    Those of a row do not depend on the rows around it.
     """
-
-    members: np.ndarray
-    rarity: np.ndarray
-    magnitude: np.ndarray
-
-
-def row_parts(X: np.ndarray, scaling: AsinhScaling, histogram: Histogram, packed: Packed) -> RowParts:
-    """Return the parts of rows X (N×m). Those of a row do not depend on the rows around it."""
     N, m = X.shape
     M, K, v = packed.centroids.shape
     n, q = packed.atoms.shape[1], packed.directions.shape[1]
-    members = np.empty((N, M, len(MEMBER_PARTS)))
-    rarity, magnitude = np.empty(N), np.empty(N)
     plan = split(N, M * (v * (K + n + q) / 6 + 60) + 25 * m, rows_per_chunk=BLOCK)
     plan.run(
         _rows,
@@ -94,9 +38,8 @@ def row_parts(X: np.ndarray, scaling: AsinhScaling, histogram: Histogram, packed
         packed,
         np.empty((plan.k, 3 * v + 6, BLOCK)),
         np.empty((plan.k, BLOCK), np.int64),
-        (members, rarity, magnitude),
+        (members, of_rows),
     )
-    return RowParts(members, rarity, magnitude)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -220,7 +163,7 @@ def _residuals(W, S, D, precision, chosen, c, residual, largest):
 
 @njit(cache=True, nogil=True)
 def _some_rows(X, scaling, histogram, packed, scratch, chosen, out, lo, hi):
-    members, rarity, magnitude = out
+    members, of_rows = out
     unit, center, spread = scaling
     low, high, steps, costs = histogram
     v = unit.size
@@ -232,8 +175,8 @@ def _some_rows(X, scaling, histogram, packed, scratch, chosen, out, lo, hi):
         size = min(BLOCK, hi - start)
         for j in range(BLOCK):
             row = start + min(j, size - 1)
-            rarity[row] = _rarity(X, row, unit, low, high, steps, costs)
-            magnitude[row] = scale_row(X, row, unit, center, spread, Y, S, j)
+            of_rows[row, 0] = _rarity(X, row, unit, low, high, steps, costs)
+            of_rows[row, 1] = scale_row(X, row, unit, center, spread, Y, S, j)
         for b in range(members.shape[1]):
             deviations(Y, packed.centroids[b], packed.half_norms[b], W, acc, best, chosen)
             _distances(W, packed.directions[b], packed.direction_gain[b], packed.rest_precision[b], acc, distance)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from oddatom.arrays.quantiles import weighted_quantile
-from oddatom.coding import Codes
+from oddatom.coding.batch_omp import Codes
 
 _FLOOR = 1e-10  # a variance below this share of a row's mean square is rounding
 

@@ -1,0 +1,36 @@
+"""Parts of the ensemble's score, each larger for odd rows. A part is one file with one function of coded rows.
+
+`register` adds one: values, calibration, joining, `explain`, model files, torch and ONNX take it from there.
+"""
+
+from __future__ import annotations
+
+from oddatom.ensemble.parts.base import Part, attributed, value
+from oddatom.ensemble.parts.description_length import DESCRIPTION_LENGTH
+from oddatom.ensemble.parts.distance import DISTANCE
+from oddatom.ensemble.parts.histogram import HISTOGRAM
+from oddatom.ensemble.parts.max_residual import MAX_RESIDUAL
+from oddatom.ensemble.parts.norm import NORM
+from oddatom.ensemble.parts.residual import RESIDUAL
+
+PARTS: dict[str, Part] = {}
+
+
+def register(part: Part) -> Part:
+    """Add a part to those that ensembles are learned with from now on."""
+    PARTS[part.name] = part
+    return part
+
+
+# The built-in parts, in the order in which the fused kernel of `ensemble/fused.py`, their twin, computes them.
+BUILT_IN = tuple(
+    register(part).name for part in (DESCRIPTION_LENGTH, DISTANCE, MAX_RESIDUAL, RESIDUAL, HISTOGRAM, NORM)
+)
+
+
+def in_order() -> tuple[str, ...]:
+    """Return the names of all parts: those of members first, then those of the row alone."""
+    return tuple(sorted(PARTS, key=lambda name: not PARTS[name].of_members))
+
+
+__all__ = ["BUILT_IN", "PARTS", "Part", "attributed", "in_order", "register", "value"]

@@ -1,0 +1,23 @@
+"""Squared Mahalanobis distance of a row's deviation w from its centroid: wᵀ Σ⁻¹ w.
+
+Σ⁻¹ = I/σ² + Σ_k (1/λ_k − 1/σ²) v_k v_kᵀ, of leading directions v_k and one variance for the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oddatom.arrays.namespaces import matmul, namespace
+from oddatom.ensemble.coded import CodedRows
+from oddatom.ensemble.parts.base import Part
+
+
+def terms(rows: CodedRows) -> Any:
+    """Return w_f (Σ⁻¹ w)_f."""
+    xp = namespace(rows.deviation)
+    W, packed = rows.deviation, rows.packed
+    along = matmul(W, xp.matrix_transpose(packed.directions)) * xp.expand_dims(packed.direction_gain, axis=1)
+    return W * (W * xp.reshape(packed.rest_precision, (-1, 1, 1)) + matmul(along, packed.directions))
+
+
+DISTANCE = Part("distance", terms)

@@ -1,0 +1,28 @@
+"""How rare the values of a row are, each in its own column: Σ_f −log p_f(x_f), p_f a histogram of column f."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oddatom.arrays.namespaces import namespace
+from oddatom.ensemble.coded import CodedRows
+from oddatom.ensemble.histogram import Histogram, nats
+from oddatom.ensemble.parts.base import Part
+
+
+def terms(rows: CodedRows) -> Any:
+    """Return −log p_f(x_f) less the column's entropy, which a usual value has."""
+    return nats(rows.units, rows.histogram) - _entropy(rows.histogram)
+
+
+def rest(rows: CodedRows) -> Any:
+    """Return the sum of the entropies."""
+    return namespace(rows.units).sum(_entropy(rows.histogram))
+
+
+def _entropy(histogram: Histogram) -> Any:
+    xp = namespace(histogram.cost)
+    return xp.sum(xp.exp(-histogram.cost) * histogram.cost, axis=-1)
+
+
+HISTOGRAM = Part("histogram", terms, rest, of_members=False)

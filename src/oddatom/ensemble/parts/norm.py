@@ -1,0 +1,16 @@
+"""Squared norm of a scaled row, ‖y‖²: how far it is from the medians."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oddatom.ensemble.coded import CodedRows
+from oddatom.ensemble.parts.base import Part
+
+
+def terms(rows: CodedRows) -> Any:
+    """Return y_f²."""
+    return rows.scaled**2
+
+
+NORM = Part("norm", terms, of_members=False)

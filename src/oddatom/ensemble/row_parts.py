@@ -1,0 +1,74 @@
+"""The parts of rows: built-in ones of NumPy arrays by the fused kernel, all others by their formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oddatom.arrays.namespaces import namespace
+from oddatom.arrays.twins import fastest, twin_of
+from oddatom.ensemble.coded import coded_rows
+from oddatom.ensemble.fused import fused_parts
+from oddatom.ensemble.histogram import Histogram
+from oddatom.ensemble.packed import Packed
+from oddatom.ensemble.parts import BUILT_IN, PARTS, value
+from oddatom.scaling.asinh import AsinhScaling
+
+
+class RowParts(NamedTuple):
+    """Parts of N rows, as they come, in the order of a list of names.
+
+    Attributes
+    ----------
+    members : (N, M, p)
+        Those of each member.
+    rows : (N, q)
+        Those of the row alone.
+
+    Either is None where there are no names of its kind.
+    """
+
+    members: Any
+    rows: Any
+
+
+def split_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the names of members' parts, which come first, and of the others."""
+    return [n for n in names if PARTS[n].of_members], [n for n in names if not PARTS[n].of_members]
+
+
+def row_parts(
+    X: Any, scaling: AsinhScaling, histogram: Histogram, packed: Packed, names: Sequence[str] = BUILT_IN
+) -> RowParts:
+    """Return the parts of rows X (N×m), by name; the model's arrays are of X's library."""
+    return fastest(formula_parts, X)(X, scaling, histogram, packed, names)
+
+
+def formula_parts(
+    X: Any, scaling: AsinhScaling, histogram: Histogram, packed: Packed, names: Sequence[str] = BUILT_IN
+) -> RowParts:
+    """Return the parts by their formulas."""
+    xp = namespace(X)
+    rows = coded_rows(X, scaling, histogram, packed)
+    members, of_rows = split_names(names)
+    by_member = [xp.permute_dims(value(PARTS[name], rows), (1, 0)) for name in members]
+    by_row = [value(PARTS[name], rows) for name in of_rows]
+    return RowParts(xp.stack(by_member, axis=2) if members else None, xp.stack(by_row, axis=1) if of_rows else None)
+
+
+@twin_of(formula_parts)
+def kernel_parts(
+    X: np.ndarray, scaling: AsinhScaling, histogram: Histogram, packed: Packed, names: Sequence[str] = BUILT_IN
+) -> RowParts:
+    """Return the built-in parts, which come first, from one pass over the rows, and others by their formulas."""
+    shapes = [(X.shape[0], packed.centroids.shape[0]), (X.shape[0],)]
+    out = RowParts(*(np.empty((*shape, len(some))) for shape, some in zip(shapes, split_names(names), strict=True)))
+    fused_parts(X, scaling, histogram, packed, *out)
+    if others := [name for name in names if name not in BUILT_IN]:
+        found = formula_parts(X, scaling, histogram, packed, others)
+        for whole, some in zip(out, found, strict=True):
+            if some is not None:
+                whole[..., whole.shape[-1] - some.shape[-1] :] = some
+    return out

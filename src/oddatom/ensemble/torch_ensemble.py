@@ -1,0 +1,29 @@
+"""The ensemble's scores of rows on a torch device, a block of rows at a time: the formulas of `ensemble/parts`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from oddatom.arrays.torch_rows import DeviceRows
+from oddatom.ensemble.model import Ensemble
+
+
+def score_rows(ensemble: Ensemble, X: Any, device: torch.device, name: str = "joined") -> torch.Tensor:
+    """Return one of the scores of rows X (N×m), a float64 tensor on the device; rows elsewhere are copied in blocks.
+
+    Nothing waits for the device, and no more than a block's parts are ever held.
+    """
+    source = DeviceRows(X, device, None, stream=True)
+    (M, K, m), n, q = (
+        ensemble.packed.centroids.shape,
+        ensemble.packed.atoms.shape[1],
+        ensemble.packed.directions.shape[1],
+    )
+    out = torch.empty(source.shape[0], dtype=torch.float64, device=device)
+    there = ensemble.like(out)
+    for lo, hi, rows in source.blocks(8 * (M * (max(K, q, n) + 8 * m + 12) + 8 * m)):
+        parts = there.parts(rows.to(torch.float64).contiguous())
+        out[lo:hi] = there.score(there.z_scores(parts), name)
+    return out

@@ -1,0 +1,136 @@
+"""A part, a score and a scaling from outside the package: on NumPy, torch, in model files and ONNX files.
+
+Nothing but the registries is touched.
+"""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import oddatom
+from ensembles import factors
+from oddatom import DLOCSVM, OddAtomDetector
+from oddatom.arrays.namespaces import namespace
+from oddatom.ensemble.parts import PARTS, Part, register
+from oddatom.onnx import to_onnx
+from oddatom.scaling.columns import SCALINGS
+from oddatom.scores import SCORES, Terms
+
+X = factors(300)
+NEW = factors(80, seed=1)
+NEW[::7] *= 5.0
+
+
+def fourth_powers(rows):
+    """Σ_f e_f⁴ of each member."""
+    return rows.residual**4
+
+
+def sizes(rows):
+    """Σ_f |y_f|, of the row alone."""
+    return namespace(rows.scaled).abs(rows.scaled)
+
+
+def absolute(codes, w, statistics):
+    """−Σ_i |x_i| − 3 ‖y − x D‖²."""
+    return Terms(slots=-namespace(codes.values).abs(codes.values), residual=-3.0)
+
+
+def midrange(columns):
+    """Centred half way between the 10th and the 90th percentile."""
+    low, high = columns.quantiles((0.1, 0.9))
+    return 0.5 * (low + high), high - low
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setitem(PARTS, "fourth_powers", None)  # so that they are gone afterwards
+        patch.setitem(PARTS, "sizes", None)
+        register(Part("fourth_powers", fourth_powers))
+        register(Part("sizes", sizes, of_members=False))
+        patch.setitem(SCORES, "absolute", absolute)
+        patch.setitem(SCALINGS, "midrange", midrange)
+        yield
+
+
+@pytest.fixture(params=["fourth_powers", "sizes", "joined", "margin", "score and scaling"])
+def model(request):
+    if request.param == "score and scaling":
+        return DLOCSVM(n_nonzero=3, beta=0.01, score="absolute", scaling="midrange", random_state=0).fit(X)
+    return OddAtomDetector(request.param, random_state=0).fit(X)
+
+
+def test_numpy(model):
+    scores = model.score_samples(NEW)
+    assert np.ptp(scores) > 0
+    assert_array_equal(np.concatenate([model.score_samples(row[None]) for row in NEW]), scores)
+    if isinstance(model, OddAtomDetector):
+        assert model.weights_["fourth_powers"] > 0
+        assert model.weights_["sizes"] > 0
+        return
+    scaling, low, high = model.scaling_, *np.quantile(X, [0.1, 0.9], axis=0)
+    assert_allclose(scaling.center, 0.5 * (low + high), rtol=1e-12)
+    codes = model.transform(NEW).toarray()
+    left = scaling.apply(NEW) - codes @ model.components_
+    assert_allclose(scores, -np.abs(codes).sum(axis=1) - 3 * np.sum(left**2, axis=1), rtol=1e-9)
+
+
+def test_values_of_the_parts():
+    ensemble = OddAtomDetector(random_state=0).fit(X).ensemble_
+    values = ensemble.parts(NEW)
+    Y = ensemble.scaling.apply(NEW)
+    assert_allclose(values.rows[:, -1], np.abs(Y).sum(axis=1), rtol=1e-12)
+    residual = values.members[..., 3]
+    assert (values.members[..., -1] <= residual**2 * (1 + 1e-9)).all()
+    assert (values.members[..., -1] >= residual**2 / NEW.shape[1] * (1 - 1e-9)).all()
+
+
+def test_torch(model):
+    torch = pytest.importorskip("torch")
+    scores = model._device_scores(torch.tensor(NEW), torch.device("cpu"))
+    assert_allclose(scores, model.score_samples(NEW), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["tensor", "blocks"])
+def test_scaling_is_the_same_wherever_the_rows_are(kind):
+    from oddatom.scaling.array_columns import fit_scaling
+
+    wanted = fit_scaling(X, "midrange")[0]
+    if kind == "tensor":
+        torch = pytest.importorskip("torch")
+        from oddatom.rows.device.tensor_source import TensorSource
+
+        found = TensorSource(torch.tensor(X), torch.device("cpu")).fit_scaling("midrange")
+    else:
+        from block_source import BlockSource
+
+        found = BlockSource(X, [100, 107]).fit_scaling("midrange")
+    for one, two in zip(wanted, found, strict=True):
+        assert_allclose(two, one, rtol=1e-12)
+
+
+def test_saved_and_loaded(model, tmp_path):
+    oddatom.save(model, tmp_path / "model")
+    loaded = oddatom.load(tmp_path / "model")
+    assert_array_equal(loaded.score_samples(NEW), model.score_samples(NEW))
+
+
+def test_explain(model):
+    if not isinstance(model, OddAtomDetector):
+        pytest.skip("explain of sparse codes shows margin and residual")
+    contributions = model.explain(NEW)
+    assert_allclose(contributions.sum(axis=1), model.score_samples(NEW), rtol=1e-9, atol=1e-12)
+    if model.score_ == "sizes":
+        size = np.abs(model.ensemble_.scaling.apply(NEW))
+        odd = model.score_samples(NEW) < 0
+        wanted = size / size.sum(axis=1, keepdims=True) * model.score_samples(NEW)[:, None]
+        assert_allclose(contributions[odd], wanted[odd], rtol=1e-9)
+
+
+def test_onnx(model):
+    pytest.importorskip("ndonnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    scores = session.run(["scores"], {"X": NEW})[0]
+    assert_allclose(scores, model.score_samples(NEW), rtol=1e-8, atol=1e-10)

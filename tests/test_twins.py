@@ -1,0 +1,61 @@
+"""Every numba twin against its formula, on the same arrays."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ensembles import random_member
+from oddatom.arrays.twins import TWINS
+from oddatom.coding import batch_omp
+from oddatom.ensemble import coded, joining, row_parts
+from oddatom.ensemble.histogram import fit_histogram
+from oddatom.ensemble.packed import pack
+from oddatom.scaling.asinh import fit_asinh
+from oddatom.scaling.linear import Scaling
+from oddatom.scores import code_statistics, description_length, margin
+from oddatom.scores.margin import linear_formula
+from oddatom.scores.terms import Terms, total
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_t(4, (150, 7)) * 10.0 ** np.linspace(-3, 3, 7)
+SCALING = fit_asinh(X)
+MODEL = (
+    SCALING,
+    fit_histogram(X * SCALING.unit),
+    pack([random_member(RNG, 7, *s) for s in ((5, 4, 3), (1, 9, 3), (8, 1, 3))]),
+)
+PARTS = row_parts.row_parts(X, *MODEL)
+CALIBRATION = joining.fit_calibration(PARTS)
+D = RNG.standard_normal((12, 7))
+D /= np.linalg.norm(D, axis=1, keepdims=True)
+ROWS = RNG.standard_normal((50, 7))
+ROWS[3] = 0.0  # a code without an atom
+CODES = batch_omp(ROWS, D, 3)
+OF_CODES = (CODES, RNG.standard_normal(12), code_statistics(CODES, 12, 7))
+FAR = X * np.append(np.ones(149), 1e302)[:, None]
+EXAMPLES = {
+    joining.z_formula: [(PARTS, CALIBRATION), (PARTS, CALIBRATION, slice(1, 3))],
+    joining.join_formula: [(joining.z_scores(PARTS, CALIBRATION), np.array([0.3, 0.2, 0.1, 0.0, 0.25, 0.15]))],
+    row_parts.formula_parts: [(X, *MODEL)],
+    coded.choose: [(X, SCALING, MODEL[2])],
+    margin: [OF_CODES],
+    description_length: [OF_CODES],
+    linear_formula: [
+        (FAR, Scaling(None, None, 3.0), RNG.standard_normal(7)),
+        (FAR, Scaling(RNG.standard_normal(7), RNG.uniform(0.1, 10, 7), 1e-8), RNG.standard_normal(7)),
+    ],
+}
+
+
+@pytest.mark.parametrize("formula", TWINS, ids=lambda formula: f"{formula.__module__}.{formula.__name__}")
+def test_a_twin_gives_what_its_formula_gives(formula):
+    for arguments in EXAMPLES[formula]:
+        wanted, found = formula(*arguments), TWINS[formula](*arguments)
+        if isinstance(wanted, Terms):
+            wanted = total(wanted, arguments[0])
+        for one, two in zip(*((each if isinstance(each, tuple) else (each,)) for each in (wanted, found)), strict=True):
+            assert np.ptp(one) > 0
+            if one.dtype.kind == "i":
+                assert_array_equal(one, two)
+            else:
+                assert_allclose(two, one, rtol=1e-9, atol=1e-11)
