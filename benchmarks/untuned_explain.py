@@ -25,7 +25,7 @@ def hits(X: np.ndarray, kind: str, seed: int) -> float:
     corrupted = corrupt_features(X, kind=kind, random_state=seed)
     model = OddAtomDetector(threshold=0.05, random_state=seed).fit(corrupted.X)
     found = (model.predict(corrupted.X) == -1) & (corrupted.y == 1)
-    first = np.asarray(model.explain(corrupted.X[found])).argmin(axis=1)
+    first = np.asarray(model.explain(corrupted.X[found]).contributions).argmin(axis=1)
     return float(corrupted.mask[found][np.arange(first.size), first].mean())
 
 

@@ -62,7 +62,7 @@ odd = np.argsort(scores, kind="stable")[:8]
 usual = np.argsort(-scores, kind="stable")[:2]
 shown = np.r_[odd, usual]
 rebuilt = detector.inverse_transform(detector.transform(X[shown]))
-left_over = detector.explain(X[shown]).residual
+left_over = -detector.explain(X[shown]).contributions
 
 figure, axes = plt.subplots(3, len(shown), figsize=(9, 3.2), layout="constrained")
 for k, row in enumerate(shown):

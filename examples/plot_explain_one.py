@@ -23,7 +23,7 @@ frame = load_wine(as_frame=True).data.rename(columns={"od280/od315_of_diluted_wi
 detector = OddAtomDetector(random_state=0).fit(frame)
 scores = detector.score_samples(frame)
 odd = int(scores.argmin())
-shares = detector.explain(frame).iloc[odd].sort_values()
+shares = detector.explain(frame).contributions.iloc[odd].sort_values()
 
 print(f"wine {odd}: score {scores[odd]:.2f}, the shares sum to {shares.sum():.2f}")
 print(f"p-value {detector.p_values(frame.iloc[[odd]])[0]:.3f}; the least there can be is {1 / (len(frame) + 1):.3f}")
@@ -95,7 +95,7 @@ for kind in ("shift", "swap"):
         X, y, mask = corrupt_features(frame.to_numpy(), 0.05, kind=kind, most_features=1, random_state=seed)
         model = OddAtomDetector(threshold=0.1, random_state=0).fit(X)
         found = np.flatnonzero((model.predict(X) == -1) & (y == 1))
-        first = model.explain(X[found]).argmin(axis=1) if found.size else np.empty(0, int)
+        first = model.explain(X[found]).contributions.argmin(axis=1) if found.size else np.empty(0, int)
         right, detected = right + int(mask[found, first].sum()), detected + found.size
     print(f"{kind}: {detected} of {5 * int(y.sum())} corrupted rows are flagged; the first share is right in {right}")
 

@@ -53,7 +53,7 @@ rows = pd.DataFrame(columns, index=pd.Index(starts, name="start"))
 
 detector = OddAtomDetector(random_state=0).fit(rows)
 scores = pd.Series(detector.score_samples(rows), index=rows.index)
-shares = detector.explain(rows)
+shares = detector.explain(rows).contributions
 for start in scores.nsmallest(8).index:
     reasons = ", ".join(f"{name} {value:.2f}" for name, value in shares.loc[start].nsmallest(2).items())
     print(f"readings {start:3d} to {start + window:3d}  score {scores[start]:5.2f}   {reasons}")

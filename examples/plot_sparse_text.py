@@ -81,7 +81,7 @@ for i in np.argsort(-usage)[:5]:
 scores = detector.score_samples(X)
 order = np.argsort(scores)
 for row in order[:6]:
-    left = detector.explain(X[[row]]).residual[0]
+    left = -detector.explain(X[[row]]).contributions[0]
     print(f"{names[row]:28} {'slipped in' if stray[row] else '':10}  {', '.join(words[np.argsort(-left)[:4]])}")
 
 left_over = -scores * detector.scale_**2  # rows of weights have length one

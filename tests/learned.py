@@ -56,5 +56,5 @@ def dense(codes):
 
 
 def tables(explanation):
-    """An Explanation, or the one table of linear codes, as a tuple."""
-    return explanation if isinstance(explanation, tuple) else (explanation,)
+    """Return the tables of an Explanation that are there."""
+    return tuple(table for table in explanation if table is not None)

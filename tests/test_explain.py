@@ -10,10 +10,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import oddatom
+from oddatom.arrays.namespaces import like
 from oddatom.arrays.threads import threads
 from oddatom.coding import Codes, batch_omp
-from oddatom.explain import Explanation, as_frame_like, margin_by_atom, margin_by_feature, residual_by_feature
-from oddatom.scores import score
+from oddatom.explain import Explanation, as_frame_like, by_atom, by_feature
+from oddatom.scores import code_statistics, description_length, margin, residual, score
 
 RNG = np.random.default_rng(0)
 D = RNG.standard_normal((12, 7))
@@ -41,18 +42,25 @@ def dense(codes):
     return X
 
 
-def test_margin_by_feature_of_linear_codes():
-    P = RNG.standard_normal((12, 7))
-    table = margin_by_feature(Y, P.T @ W)
-    wanted = np.array([[sum(W[i] * P[i, f] for i in range(12)) * y[f] for f in range(7)] for y in Y])
-    assert_allclose(table, wanted, rtol=1e-12, atol=1e-14)
-    assert_allclose(table.sum(axis=1), (Y @ P.T) @ W, atol=1e-12)
+def margin_by_atom(codes, w):
+    return by_atom(margin(codes, w), codes, len(w))
+
+
+def residual_by_feature(Y, codes, D):
+    with np.errstate(over="ignore"):
+        return -by_feature(residual(codes, None), codes, Y, D)
 
 
 def test_margin_by_atom(codes):
     table = margin_by_atom(codes, W)
     assert_array_equal(table, dense(codes) * W)
     assert_allclose(table.sum(axis=1), score("margin", codes, W, None), atol=1e-14)
+
+
+def test_margin_by_feature(codes):
+    table = by_feature(margin(codes, W), codes, Y, D)
+    assert_allclose(table, (dense(codes) * W) @ D**2, atol=1e-14)
+    assert_allclose(table.sum(axis=1), score("margin", codes, W, None), atol=1e-13)
 
 
 def test_residual_by_feature(codes):
@@ -63,13 +71,33 @@ def test_residual_by_feature(codes):
     assert_array_equal(Y, before)
 
 
+def test_description_length_by_feature_and_atom(codes):
+    statistics = code_statistics(codes, 12, 7)
+    terms, scores = description_length(codes, W, statistics), score("description_length", codes, W, statistics)
+    assert_allclose(by_feature(terms, codes, Y, D).sum(axis=1), scores, rtol=1e-12)
+    left = codes.sq_residual / (2 * statistics.noise)
+    assert_allclose(by_atom(terms, codes, 12).sum(axis=1) - left, scores, rtol=1e-12)
+
+
+def test_torch(codes):
+    torch = pytest.importorskip("torch")
+    statistics = code_statistics(codes, 12, 7)
+    there = Codes(*(torch.tensor(field) for field in codes))
+    terms, wanted = (
+        description_length(some, w, like(statistics, w)) for some, w in ((there, torch.tensor(W)), (codes, W))
+    )
+    assert_allclose(by_atom(terms, there, 12), by_atom(wanted, codes, 12), atol=1e-12)
+    found = by_feature(terms, there, torch.tensor(Y), torch.tensor(D))
+    assert_allclose(found, by_feature(wanted, codes, Y, D), rtol=1e-10, atol=1e-12)
+
+
 def test_padding_is_not_an_atom(codes):
     """Its index is −1: taken for an atom, it would be the last one."""
     assert (codes.indices[3] == -1).all()
     assert (codes.indices[4] >= 0).sum() == 1
     few = part(codes, slice(3, 5))
     atoms = D.copy()
-    atoms[-1] = np.inf
+    atoms[-1] = 1e300
     assert_array_equal(margin_by_atom(few, np.append(W[:-1], np.inf))[:, -1], 0)
     assert_allclose(residual_by_feature(Y[3:5], few, atoms), 0, atol=1e-28)
 
@@ -94,10 +122,10 @@ def test_no_atoms_and_no_rows(codes):
 
 
 @pytest.mark.filterwarnings("error")
-def test_squares_that_overflow_are_infinite(codes):
+def test_squares_that_overflow_are_the_largest_number(codes):
     big = Codes(codes.indices, codes.values * 1e200, codes.sq_residual)
     table = residual_by_feature(Y * 1e200, big, D)
-    assert np.isinf(table[5:]).all()
+    assert_array_equal(table[5:], np.finfo(np.float64).max)
     assert_array_equal(table[3], 0)
     assert_allclose(margin_by_atom(big, W), margin_by_atom(codes, W) * 1e200, rtol=1e-14)
 
@@ -151,4 +179,4 @@ def test_no_library_of_frames_is_imported():
 def test_explanation_is_public():
     assert oddatom.Explanation is Explanation
     assert "Explanation" in oddatom.__all__
-    assert Explanation._fields == ("margin", "residual")
+    assert Explanation._fields == ("contributions", "by_atom")

@@ -117,9 +117,7 @@ def test_saved_and_loaded(model, tmp_path):
 
 
 def test_explain(model):
-    if not isinstance(model, OddAtomDetector):
-        pytest.skip("explain of sparse codes shows margin and residual")
-    contributions = model.explain(NEW)
+    contributions = model.explain(NEW).contributions
     assert_allclose(contributions.sum(axis=1), model.score_samples(NEW), rtol=1e-9, atol=1e-12)
     if model.score_ == "sizes":
         size = np.abs(model.ensemble_.scaling.apply(NEW))

@@ -1,4 +1,4 @@
-"""Where the score of a row comes from: its margin by atom or by feature, its residual by feature."""
+"""What a score is made of: contributions of the features, and of the atoms."""
 
 from __future__ import annotations
 
@@ -7,69 +7,77 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from oddatom.arrays.namespaces import like, namespace
 from oddatom.coding import Codes
+from oddatom.scores.terms import LIMIT, Terms
 
 
 class Explanation(NamedTuple):
-    """w·x_j = Σ margin_j and ‖y_j − x_j D‖² = Σ residual_j: two tables, a row of each for every row explained.
+    """The scores of rows, as sums: a row of each table for every row explained.
 
-    They are frames of the library of the input where that was a frame with column names, otherwise arrays.
+    Tables are frames of the library of the input where that was a frame with column names, otherwise arrays.
 
     Attributes
     ----------
-    margin : (n_samples, n_active_atoms)
-        w_i x_ji, what each atom adds to the score, or takes from it where negative.
-    residual : (n_samples, n_features)
-        e_jf², where e_j = y_j − x_j D: what the atoms leave of each feature of the scaled row.
+    contributions : (n_samples, n_features) or None
+        What each feature adds to the score: rows sum to `score_samples`. None for a kernel, which does not split over
+        features.
+    by_atom : (n_samples, n_active_atoms) or None
+        What each atom adds to the score; the rest of the score is of the residual. None for a detector without atoms.
     """
 
-    margin: Any
-    residual: Any
+    contributions: Any
+    by_atom: Any
 
 
-def margin_by_feature(Y: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return v_f y_jf with v = Pᵀ w, for linear codes x = P y: a row sums to its margin w·x = v·y.
+def by_atom(terms: Terms, codes: Codes, n_atoms: int) -> Any:
+    """Return what each atom adds to a score, dense (N, n): a row sums to the score less its term of the residual.
 
     Parameters
     ----------
-    Y : (N, m)
-        Scaled rows.
-    v : (m,)
-        The plane in the space of the rows.
-    """
-    return Y * v
-
-
-def margin_by_atom(codes: Codes, w: np.ndarray) -> np.ndarray:
-    """Return w_i x_ji, dense (N, n): a row sums to its margin w·x.
-
-    Parameters
-    ----------
+    terms : Terms of the codes
     codes : Codes of N rows
-    w : (n,)
-        The plane.
+    n_atoms : int
     """
-    out = np.zeros((codes.indices.shape[0], w.shape[0]))
-    _margin_by_atom(codes.indices, codes.values, w, out)
-    return out
+    xp = namespace(codes.values)
+    out = like(np.zeros((codes.values.shape[0], n_atoms)), codes.values)
+    places = like(np.arange(n_atoms), codes.values)
+    if terms.slots is not None:
+        for k in range(codes.indices.shape[1]):
+            here = places == codes.indices[:, k : k + 1]
+            out = out + xp.where(here, xp.clip(terms.slots[:, k : k + 1], -LIMIT, LIMIT), xp.zeros_like(out))
+    return out if terms.atoms is None else out + terms.atoms
 
 
-def residual_by_feature(Y: np.ndarray, codes: Codes, D: np.ndarray) -> np.ndarray:
-    """Return e_jf² with e_j = y_j − x_j D, (N, m): a row sums to ‖y − x D‖²; infinite where a square overflows.
+def by_feature(terms: Terms, codes: Codes, Y: Any, D: Any) -> Any:
+    """Return what each feature adds to a score, (N, m): a row sums to the score.
+
+    Feature f has the share d_if² of what atom i adds, atoms being unit rows, and e_f² of the squared residual.
 
     Parameters
     ----------
+    terms : Terms of the codes
+    codes : Codes of N rows
     Y : (N, m)
-        Scaled rows.
-    codes : Codes of those rows
+        The rows, scaled.
     D : (n, m)
         Atoms.
     """
-    out = np.empty(Y.shape)
-    _residual_by_feature(Y, codes.indices, codes.values, D, out)
-    return out
+    xp = namespace(Y)
+    padded = xp.concat([D, xp.zeros_like(Y[:1, :])])  # the last is for slots without an atom
+    out, left = xp.zeros_like(Y), Y
+    for k in range(codes.indices.shape[1]):
+        i = codes.indices[:, k]
+        atoms = xp.take(padded, xp.where(i < 0, xp.zeros_like(i) + D.shape[0], i), axis=0)
+        left = left - codes.values[:, k : k + 1] * atoms
+        if terms.slots is not None:
+            out = out + xp.clip(terms.slots[:, k : k + 1], -LIMIT, LIMIT) * atoms**2  # inf · 0 is no number
+    if terms.atoms is not None:
+        out = out + xp.sum(terms.atoms[:, None] * D**2, axis=0)
+    if terms.residual:
+        out = out + terms.residual * left**2
+    return xp.clip(out, -LIMIT, LIMIT)
 
 
 def as_frame_like(values: np.ndarray, X: Any, names: Sequence[str] | None = None) -> Any:
@@ -97,30 +105,3 @@ def _loaded_frame(library: str, X: Any) -> Any:
     """Return the library when X is one of its frames: then it has been imported, and nothing is imported here."""
     module = sys.modules.get(library)
     return module if module is not None and isinstance(X, module.DataFrame) else None
-
-
-# Sums run in the order of the code, one row at a time: a row of a table does not depend on the rows around it.
-
-
-@njit(cache=True, nogil=True)
-def _margin_by_atom(indices, values, w, out):
-    for j in range(indices.shape[0]):
-        for k in range(indices.shape[1]):
-            i = indices[j, k]
-            if i >= 0:
-                out[j, i] += values[j, k] * w[i]
-
-
-@njit(cache=True, nogil=True)
-def _residual_by_feature(Y, indices, values, D, out):
-    m = Y.shape[1]
-    for j in range(Y.shape[0]):
-        for f in range(m):
-            out[j, f] = Y[j, f]
-        for k in range(indices.shape[1]):
-            i = indices[j, k]
-            if i >= 0:
-                for f in range(m):
-                    out[j, f] -= values[j, k] * D[i, f]
-        for f in range(m):
-            out[j, f] *= out[j, f]

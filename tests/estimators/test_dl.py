@@ -94,17 +94,15 @@ def test_codes_and_what_they_stand_for(X, scaling):
 
 
 def assert_adds_up(model, X, explanation):
-    """Against the scores, the squared residuals of the coder, and both tables in plain NumPy, row by row."""
-    margin, residual = explanation
-    assert (margin.shape, residual.shape) == ((len(X), len(model.components_)), X.shape)
+    """Against the scores and both tables in plain NumPy, row by row."""
+    contributions, by_atom = explanation
+    assert (contributions.shape, by_atom.shape) == (X.shape, (len(X), len(model.components_)))
     codes = model.transform(X).toarray()
-    assert_allclose(margin, codes * model.coef_, rtol=1e-14)
-    assert_rows_close(margin.sum(axis=1), model.score_samples(X), np.abs(margin).sum(axis=1))
-    (_, Y, chunk), *more = model._chunks(X)
-    assert not more
-    sq_norms = np.sum(Y**2, axis=1)
-    assert_rows_close(residual, (Y - codes @ model.components_) ** 2, sq_norms[:, None])
-    assert_rows_close(residual.sum(axis=1), chunk.sq_residual, sq_norms)
+    assert_allclose(by_atom, codes * model.coef_, rtol=1e-14)
+    size = np.abs(by_atom).sum(axis=1)
+    assert_rows_close(by_atom.sum(axis=1), model.score_samples(X), size)
+    assert_rows_close(contributions, (codes * model.coef_) @ model.components_**2, size[:, None])
+    assert_rows_close(contributions.sum(axis=1), model.score_samples(X), size)
 
 
 def assert_rows_close(found, wanted, size):
@@ -120,12 +118,25 @@ def test_explanations_add_up(load, scaling):
     explanation = model.explain(X)
     assert isinstance(explanation, Explanation)
     assert_adds_up(model, X, explanation)
-    Y = X if scaling is None else (X - model.scaling_.center) / model.scaling_.spread
-    Y = Y / model.scale_
-    left = np.sum((Y - model.transform(X) @ model.components_) ** 2, axis=1)
-    assert_rows_close(explanation.residual.sum(axis=1), left, np.sum(Y**2, axis=1))
-    assert (explanation.margin != 0).any(axis=0).sum() > 3
-    assert (explanation.residual > 0).any(axis=0).all()
+    assert (explanation.by_atom != 0).any(axis=0).sum() > 3
+    assert (explanation.contributions != 0).any(axis=0).all()
+
+
+@no_margin_wanted
+@pytest.mark.parametrize("score", ["residual", "description_length"])
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_explanations_of_other_scores_add_up(score, scaling):
+    X = load_wine().data
+    model = detector(scaling=scaling, max_iter=2, coupling=10.0, score=score).fit(X)
+    contributions, by_atom = model.explain(X)
+    scores = model.score_samples(X)
+    left = (model.scaling_.apply(X) - model.transform(X) @ model.components_) ** 2
+    assert_allclose(contributions.sum(axis=1), scores, rtol=1e-8)
+    factor = 1.0 if score == "residual" else 0.5 / model.code_statistics_.noise
+    assert_allclose(by_atom.sum(axis=1), scores + factor * left.sum(axis=1), atol=1e-8 * np.abs(scores).max())
+    wanted = by_atom @ model.components_**2 - factor * left
+    assert_allclose(contributions, wanted, atol=1e-8 * np.abs(scores).max())
+    assert (by_atom == 0).all() == (score == "residual")
 
 
 def test_explanation_of_one_row(fitted, X):
@@ -137,10 +148,10 @@ def test_explanations_of_pandas_frames(fitted, X):
     table = pd.DataFrame(X, columns=list("abcdef"), index=[f"row {j}" for j in range(len(X))])
     model, wanted = detector().fit(table), fitted.explain(X)
     for subset in (table, table.iloc[[7, 2, 7]]):
-        margin, residual = model.explain(subset)
-        assert list(margin.columns) == list(model.get_feature_names_out())
-        assert list(residual.columns) == list("abcdef")
-        for found, values in ((margin, wanted.margin), (residual, wanted.residual)):
+        contributions, by_atom = model.explain(subset)
+        assert list(by_atom.columns) == list(model.get_feature_names_out())
+        assert list(contributions.columns) == list("abcdef")
+        for found, values in ((contributions, wanted.contributions), (by_atom, wanted.by_atom)):
             assert isinstance(found, pd.DataFrame)
             assert list(found.index) == list(subset.index)
             assert_array_equal(found.to_numpy(), values[table.index.get_indexer(subset.index)])
@@ -152,13 +163,13 @@ def test_explanations_of_pandas_frames(fitted, X):
 def test_explanations_of_polars_frames(fitted, X):
     table = pl.DataFrame({name: X[:, i] for i, name in enumerate("abcdef")})
     model, wanted = detector().fit(table), fitted.explain(X)
-    margin, residual = model.explain(table)
-    assert isinstance(margin, pl.DataFrame)
-    assert isinstance(residual, pl.DataFrame)
-    assert margin.columns == list(model.get_feature_names_out())
-    assert residual.columns == list("abcdef")
-    assert_array_equal(margin.to_numpy(), wanted.margin)
-    assert_array_equal(residual.to_numpy(), wanted.residual)
+    contributions, by_atom = model.explain(table)
+    assert isinstance(contributions, pl.DataFrame)
+    assert isinstance(by_atom, pl.DataFrame)
+    assert by_atom.columns == list(model.get_feature_names_out())
+    assert contributions.columns == list("abcdef")
+    assert_array_equal(contributions.to_numpy(), wanted.contributions)
+    assert_array_equal(by_atom.to_numpy(), wanted.by_atom)
 
 
 def test_explanations_of_arrays_are_arrays(X):
@@ -172,10 +183,10 @@ def test_explanations_of_arrays_are_arrays(X):
 @pytest.mark.filterwarnings("ignore::oddatom.AllAtomsTrimmedWarning")
 def test_explanations_without_atoms(X):
     table = pd.DataFrame(X, columns=list("abcdef"))
-    model = detector(beta=100.0).fit(table)
-    margin, residual = model.explain(table)
-    assert margin.shape == (len(X), 0)
-    assert_array_equal(residual.to_numpy(), (X / model.scale_) ** 2)
+    model = detector(beta=100.0, score="residual").fit(table)
+    contributions, by_atom = model.explain(table)
+    assert by_atom.shape == (len(X), 0)
+    assert_array_equal(contributions.to_numpy(), -((X / model.scale_) ** 2))
     (_, Y, codes), *_ = model._chunks(X[:2] * np.array([[1], [1e120]]))
     assert_allclose(codes.sq_residual, np.sum(Y**2, axis=1), rtol=1e-14)
 
@@ -185,21 +196,22 @@ def test_explanations_of_rows_of_extreme_size(fitted, X):
     row = X[:1]
     small = fitted.explain(row)
     assert_adds_up(fitted, row * 1e120, fitted.explain(row * 1e120))
-    margin, residual = fitted.explain(np.concatenate([row * 1e200, np.zeros_like(row), 1e200 * np.eye(6)[:1]]))
-    assert_allclose(margin[0], small.margin[0] * 1e200, rtol=1e-12)
-    assert np.isinf(residual[0]).all()
-    assert_array_equal(residual[1], 0)
-    assert not np.isnan(residual).any()
+    far = np.concatenate([row * 1e200, np.zeros_like(row), 1e200 * np.eye(6)[:1]])
+    assert_allclose(fitted.explain(far).by_atom[0], small.by_atom[0] * 1e200, rtol=1e-12)
+    contributions = detector(score="residual").fit(X).explain(far).contributions
+    assert_array_equal(contributions[0], -np.finfo(np.float64).max)
+    assert_array_equal(contributions[1], 0)
+    assert not np.isnan(contributions).any()
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_huge_row_of_which_nothing_is_left():
     """Its residual is 0 however large the row, not 0 · inf."""
-    model = detector(n_nonzero=1, init=np.eye(3), max_iter=0, beta=0.0)
+    model = detector(n_nonzero=1, init=np.eye(3), max_iter=0, beta=0.0, score="residual")
     with pytest.warns(DegenerateMarginWarning, match="same score"):
         model.fit(1 + np.diag([1.0, 2.0, 3.0]))
     huge = np.array([[0.0, 1e200, 0.0]])
-    assert_array_equal(model.explain(huge).residual, 0)
+    assert_array_equal(model.explain(huge).contributions, 0)
     (_, _, codes), *_ = model._chunks(huge)
     assert_array_equal(codes.sq_residual, 0)
 

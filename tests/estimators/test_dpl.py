@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oddatom
 from learned import SCALINGS, first_atoms, make_detector, rows, same_model
-from oddatom import DLOCSVM, DPLOCSVM, AllAtomsTrimmedWarning, DegenerateMarginWarning, Explanation, SolverWarning
+from oddatom import DLOCSVM, DPLOCSVM, AllAtomsTrimmedWarning, DegenerateMarginWarning, SolverWarning
 from oddatom.history import COLUMNS, ROUND_COLUMNS
 from oddatom.learners import dpl
 from reference import omp
@@ -249,7 +249,7 @@ def test_representation_counts_from_the_next_fit_on(X):
         assert model.representation_ == first
         assert_array_equal(model.score_samples(new), scores)
         assert type(model.transform(new)) is type(codes)
-        assert isinstance(model.explain(new), Explanation) == (first == "omp")
+        assert_allclose(model.explain(new).contributions.sum(axis=1), scores, atol=1e-10 * np.abs(scores).max())
         same_model(model.fit(X), twin)
         assert model.representation_ == then
         assert_array_equal(model.score_samples(new), twin.score_samples(new))
@@ -264,7 +264,8 @@ def test_representation_counts_from_the_next_fit_on(X):
 def test_shares_add_up_to_the_score(load, scaling):
     X = load().data
     model = detector(scaling=scaling, max_iter=2, beta=0.01).fit(X)
-    shares, scores = model.explain(X), model.score_samples(X)
+    (shares, by_atom), scores = model.explain(X), model.score_samples(X)
+    assert_allclose(by_atom, model.transform(X) * model.coef_, rtol=1e-14)
     plane = model.analysis_components_.T @ model.coef_
     assert isinstance(shares, np.ndarray)
     assert shares.shape == X.shape
@@ -273,7 +274,7 @@ def test_shares_add_up_to_the_score(load, scaling):
     if scaling != "standard":
         assert (np.abs(shares).max(axis=0) > 0).all()
     for size in (1e120, 1e303):
-        one = model.explain(X[5:6] * size)
+        one = model.explain(X[5:6] * size).contributions
         assert_allclose(one.sum(), model.score_samples(X[5:6] * size)[0], rtol=0, atol=1e-10 * np.abs(one).sum())
 
 
@@ -284,7 +285,7 @@ def test_a_feature_that_is_off_shows_in_its_share(fitted, X):
     f = int(np.argmax(np.abs(plane)))
     moved = row.copy()
     moved[0, f] -= 3 * np.sign(plane[f])
-    change = fitted.explain(moved)[0] - fitted.explain(row)[0]
+    change = fitted.explain(moved).contributions[0] - fitted.explain(row).contributions[0]
     assert_array_equal(np.delete(change, f), 0)
     assert change[f] < 0
     assert change[f] == pytest.approx((fitted.score_samples(moved) - fitted.score_samples(row))[0], rel=1e-9)
@@ -296,7 +297,7 @@ def test_shares_of_constant_and_repeated_columns(X):
     for scaling in (None, "robust"):
         model = detector(scaling=scaling, n_atoms=14).fit(odd)
         assert model.history_["kkt"].max() <= 1e-6
-        shares = model.explain(odd)
+        shares = model.explain(odd).contributions
         # Columns of zeros tell nothing; two that are the same share what they tell.
         assert_allclose(shares[:, [6, 8] if scaling else [8]], 0, atol=1e-12 * np.abs(shares).max())
         assert_allclose(shares[:, 2], shares[:, 7], atol=1e-6 * np.abs(shares).max())
@@ -304,36 +305,36 @@ def test_shares_of_constant_and_repeated_columns(X):
 
 @pytest.mark.contract
 def test_shares_of_frames(fitted, X):
-    wanted = fitted.explain(X)
+    wanted = fitted.explain(X).contributions
     table = pd.DataFrame(X, columns=list("abcdef"), index=[f"row {j}" for j in range(len(X))])
     model = detector().fit(table)
     for subset in (table, table.iloc[[7, 2, 7]]):
-        shares = model.explain(subset)
+        shares = model.explain(subset).contributions
         assert isinstance(shares, pd.DataFrame)
         assert list(shares.columns) == list("abcdef")
         assert list(shares.index) == list(subset.index)
         assert_array_equal(shares.to_numpy(), wanted[table.index.get_indexer(subset.index)])
-    shares = model.explain(pl.DataFrame({name: X[:, i] for i, name in enumerate("abcdef")}))
+    shares = model.explain(pl.DataFrame({name: X[:, i] for i, name in enumerate("abcdef")})).contributions
     assert isinstance(shares, pl.DataFrame)
     assert shares.columns == list("abcdef")
     assert_array_equal(shares.to_numpy(), wanted)
-    assert isinstance(fitted.explain(pd.DataFrame(X)), np.ndarray)
+    assert isinstance(fitted.explain(pd.DataFrame(X)).contributions, np.ndarray)
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
-        assert isinstance(model.explain(X), np.ndarray)
+        assert isinstance(model.explain(X).contributions, np.ndarray)
 
 
 def test_explanation_of_omp_codes(X):
     model = detector(representation="omp").fit(X)
-    margin, residual = model.explain(X)
+    contributions, by_atom = model.explain(X)
     codes = model.transform(X).toarray()
-    assert_allclose(margin, codes * model.coef_, rtol=1e-14)
-    assert_allclose(margin.sum(axis=1), model.score_samples(X), atol=1e-10 * np.abs(margin).max())
-    left = X / model.scale_ - codes @ model.components_
-    assert_allclose(residual, left**2, atol=1e-14)
+    size = np.abs(by_atom).max()
+    assert_allclose(by_atom, codes * model.coef_, rtol=1e-14)
+    assert_allclose(contributions, by_atom @ model.components_**2, atol=1e-10 * size)
+    assert_allclose(contributions.sum(axis=1), model.score_samples(X), atol=1e-10 * size)
     table = pd.DataFrame(X, columns=list("abcdef"))
-    margin, residual = detector(representation="omp").fit(table).explain(table)
-    assert list(margin.columns) == list(model.get_feature_names_out())
-    assert list(residual.columns) == list("abcdef")
+    contributions, by_atom = detector(representation="omp").fit(table).explain(table)
+    assert list(by_atom.columns) == list(model.get_feature_names_out())
+    assert list(contributions.columns) == list("abcdef")
 
 
 @pytest.mark.filterwarnings("error")
@@ -345,7 +346,7 @@ def test_huge_entries_against_each_other(fitted):
     row[0, f], row[0, g] = 1.0, -plane[f] / plane[g]
     row *= 1e308 / np.abs(row).max()
     model = detector().fit(1e-6 * rows())  # y = x / scale overflows
-    assert np.isfinite(model.explain(row)).all()
+    assert np.isfinite(model.explain(row).contributions).all()
     assert not np.isnan(model.score_samples(row)).any()
     assert model.predict(-rows()[:1] * 1e307)[0] == -1
     assert model.predict(rows()[:1] * 1e307)[0] == 1

@@ -350,13 +350,13 @@ def test_parameters_count_from_the_next_fit_on(X, kind):
     others["kernel_params"] = {"degree": 1, "coef0": 9.0, "rank_tol": 0.1, "coding": "gram"}
     model = make_detector(kind).fit(X)
     scores, codes, labels = model.score_samples(new), dense(model.transform(new)), model.detect_batch(new)
-    shares = model.explain(new)
+    shares = model.explain(new).by_atom
     model.set_params(**others)
     assert model.kernel_coding_ == "correlation"
     assert_array_equal(model.score_samples(new), scores)
     assert_array_equal(dense(model.transform(new)), codes)
     assert_array_equal(model.detect_batch(new), labels)
-    assert_array_equal(model.explain(new), shares)
+    assert_array_equal(model.explain(new).by_atom, shares)
     model.fit(X)
     assert model.kernel_coding_ == "gram"
     same_model(model, make_detector(kind, **others).fit(X))
@@ -385,7 +385,8 @@ def test_scores_decisions_and_labels_agree(make, X, scaling):
     assert_array_equal(model.decision_function(X), scores - model.offset_)
     assert_array_equal(model.predict(X), np.where(scores >= model.offset_, 1, -1))
     assert 0 < np.mean(model.predict(X) == -1) <= 0.11
-    shares = model.explain(X)
+    contributions, shares = model.explain(X)
+    assert contributions is None
     assert_allclose(shares, dense(codes) * model.coef_, rtol=1e-13)
     assert shares.shape == (120, model.components_.shape[0])
     assert not hasattr(model, "inverse_transform")
@@ -410,12 +411,12 @@ def test_training_rows_are_coded_as_new_rows(make, X):
 def test_a_score_is_the_same_in_any_batch(make, X, kernel):
     new = own_rbf(units(X), units(X)[:70]) if kernel == "precomputed" else X
     model = make(kernel=kernel).fit(new[:70])
-    scores, codes, shares = model.score_samples(new), dense(model.transform(new)), model.explain(new)
+    scores, codes, shares = model.score_samples(new), dense(model.transform(new)), model.explain(new).by_atom
     order = np.random.default_rng(1).permutation(120)
     for some in (order, [3], slice(40, 89)):
         assert_array_equal(model.score_samples(new[some]), scores[some])
         assert_array_equal(dense(model.transform(new[some])), codes[some])
-        assert_array_equal(model.explain(new[some]), shares[some])
+        assert_array_equal(model.explain(new[some]).by_atom, shares[some])
 
 
 @kernel_only

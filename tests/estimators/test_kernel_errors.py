@@ -218,7 +218,7 @@ def test_without_atoms(make, X):
     extreme = np.vstack([X, X[:1] * 1e200, np.full((1, 6), 1.7e308)])
     assert_array_equal(model.score_samples(extreme), 0)
     assert_array_equal(model.predict(extreme), 1)
-    assert model.transform(extreme).shape == model.explain(extreme).shape == (122, 0)
+    assert model.transform(extreme).shape == model.explain(extreme).by_atom.shape == (122, 0)
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -237,7 +237,7 @@ def test_rows_beyond_the_range_of_numbers(make, X, kernel, scaling):
         largest = near / np.abs(near).max(axis=1, keepdims=True) * 1.7e308
         size = 1e3 if degree == 40 else 1e20
         for far in (near * 1e60, near * 1e120, near * 1e200, largest):
-            scores, shares, codes = model.score_samples(far), model.explain(far), dense(model.transform(far))
+            scores, shares, codes = model.score_samples(far), model.explain(far).by_atom, dense(model.transform(far))
             assert np.isfinite(scores).all()
             assert np.isfinite(shares).all()
             assert np.isfinite(codes).all()

@@ -105,7 +105,7 @@ def check(X, n_new=20, **parameters):
         warnings.simplefilter("error")
         model = OddAtomDetector(**{"random_state": 0, **parameters}).fit(X)
         scores, p, parts = model.score_samples(new), model.p_values(new), model.score_parts(new)
-        contributions = model.explain(new)
+        contributions = model.explain(new).contributions
         for threshold in ("auto", "svm", 0.1, "fdr"):
             model.set_threshold(threshold)
             assert np.isfinite(model.offset_)

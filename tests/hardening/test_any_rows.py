@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from learned import tables
 from long_runs import examples, explore, quick
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector, OddAtomWarning
 from oddatom.ensemble.model import SCORES as PARTS
@@ -80,7 +81,7 @@ def answers(model, X):
         if not hasattr(model, name) or (name == "p_values" and model.conformal_ is None):
             continue
         said = getattr(model, name)(X)
-        parts = said if isinstance(said, tuple) else tuple(said.values()) if isinstance(said, dict) else (said,)
+        parts = tables(said) if isinstance(said, tuple) else tuple(said.values()) if isinstance(said, dict) else (said,)
         for k, part in enumerate(parts):
             found[f"{name} {k}"] = part.toarray() if scipy.sparse.issparse(part) else np.asarray(part)
     return found

@@ -175,7 +175,7 @@ def test_feature_names(tmp_path):
     loaded = there_and_back(model, tmp_path)
     assert loaded.feature_names_in_.dtype == object
     assert loaded.feature_names_in_.tolist() == list(frame.columns)
-    assert loaded.explain(frame).residual.columns.tolist() == list(frame.columns)
+    assert loaded.explain(frame).contributions.columns.tolist() == list(frame.columns)
     with pytest.raises(ValueError, match="feature names should match"):
         loaded.score_samples(TRAIN)
 

@@ -56,7 +56,7 @@ def test_scores_labels_and_p_values_are_the_detectors(content, detector, table):
 
 def test_contributions_are_the_explanation_as_shares(content, detector, table):
     top = [row.row for row in content.top]
-    explained, scores = detector.explain(table[top]), content.scores[top]
+    explained, scores = detector.explain(table[top]).contributions, content.scores[top]
     odd = scores < 0
     assert odd[:10].all()
     assert_allclose(content.contributions[odd], explained[odd] / scores[odd, None], atol=1e-12)
@@ -153,17 +153,19 @@ def test_margin_contributions_are_against_the_usual_row():
     X = rows()
     detector = make_detector("DPL").fit(X)
     content = gather_content(detector, X, list("abcdef"), n_top=1)
-    shares = detector.explain(X)
+    shares = detector.explain(X).contributions
     pull = np.maximum(np.median(shares, axis=0) - shares[content.top[0].row], 0)
     assert_allclose(content.contributions[0], pull / pull.sum())
 
 
-def test_residual_contributions():
+@pytest.mark.parametrize("score", ["margin", "residual", "description_length"])
+def test_contributions_of_sparse_codes_are_against_the_usual_row(score):
     X = rows()
-    detector = make_detector("DL").fit(X)
+    detector = make_detector("DL", score=score).fit(X)
     content = gather_content(detector, X, list("abcdef"), n_top=1)
-    residual = detector.explain(X[[content.top[0].row]]).residual[0]
-    assert_allclose(content.contributions[0], residual / residual.sum())
+    shares = detector.explain(X).contributions
+    pull = np.maximum(np.median(shares, axis=0) - shares[content.top[0].row], 0)
+    assert_allclose(content.contributions[0], pull / pull.sum())
 
 
 @pytest.mark.parametrize("threshold", ["auto", "svm", 0.1, ("fdr", 0.2)])

@@ -22,7 +22,7 @@ from oddatom.estimators._routing import score_elsewhere
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import check_rows
 from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, OddAtomError, SolverWarning
-from oddatom.explain import Explanation, as_frame_like, margin_by_atom, residual_by_feature
+from oddatom.explain import Explanation, as_frame_like, by_atom, by_feature
 from oddatom.scaling.linear import Scaling
 from oddatom.scores import SCORES, CodeStatistics, score
 
@@ -144,36 +144,42 @@ class DictionaryDetector(
         return self.svm_offset_
 
     def explain(self, X: Any) -> Explanation:
-        """Return what each atom adds to a row's margin, w_i x_i, and what the code leaves of each feature, e_f².
+        """Return what each feature, and each atom, adds to a row's score, the one that the model was fitted with.
 
-        The margin is the sum of the first alone. The second shows which features the atoms chosen for a row do not
-        account for, and the margin does not see that. A very large entry draws the code towards itself, so what it
-        disturbs may show in the features that its atoms have in common with it. Whatever `scoring` is, these two parts
-        are explained.
+        What an atom adds, w_i x_i to the margin, is shared out over its features by the squares of their entries. What
+        the code leaves of a feature, e_f², counts where the score counts the residual. A very large entry draws the
+        code towards itself, so what it disturbs may show in the features that its atoms have in common with it.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_training_rows) where precomputed
 
         Returns
         -------
         explanation : Explanation
-            `margin`, of shape (n_samples, n_active_atoms): its rows sum to the margins, which are
-            `score_samples(X)` with scoring="margin", up to rounding.
-            `residual`, of shape (n_samples, n_features): its rows sum to ‖y − x D‖², in the units of the scaled
-            rows y that `scaling_` gives; infinite where a square overflows.
+            `contributions`, of shape (n_samples, n_features): rows sum to `score_samples(X)` up to rounding. None of
+            kernels, which do not split over features.
+            `by_atom`, of shape (n_samples, n_active_atoms): what each atom adds.
             Arrays; frames of X's library where X is a pandas or polars frame whose columns have text names, with
             the atoms named by `get_feature_names_out` and the features as in X. Both are dense.
         """
         check_is_fitted(self)
         checked = check_rows(self, X, reset=False)
-        margin = np.empty((checked.shape[0], self.components_.shape[0]))
-        residual = np.empty(checked.shape)
-        with threads(self.n_jobs):
+        contributions = np.empty(checked.shape) if self._splits_over_features else None
+        of_atoms = np.empty((checked.shape[0], self.components_.shape[0]))
+        with threads(self.n_jobs), np.errstate(over="ignore"):
             for rows, Y, codes in self._chunks(checked):
-                margin[rows] = margin_by_atom(codes, self.coef_)
-                residual[rows] = residual_by_feature(Y, codes, self.components_)
-        return Explanation(as_frame_like(margin, X, self.get_feature_names_out()), as_frame_like(residual, X))
+                terms = SCORES[self.score_](codes, self.coef_, self.code_statistics_)
+                of_atoms[rows] = by_atom(terms, codes, of_atoms.shape[1])
+                if contributions is not None:
+                    contributions[rows] = by_feature(terms, codes, Y, self.components_)
+        return self._explanation(contributions, of_atoms, X)
+
+    _splits_over_features: ClassVar[bool] = True
+
+    def _explanation(self, contributions: np.ndarray | None, of_atoms: np.ndarray, X: Any) -> Explanation:
+        by_columns = None if contributions is None else as_frame_like(contributions, X)
+        return Explanation(by_columns, as_frame_like(of_atoms, X, self.get_feature_names_out()))
 
     def transform(self, X: Any) -> Any:
         """Return the codes of the rows on the active atoms.

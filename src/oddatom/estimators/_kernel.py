@@ -8,10 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from oddatom.arrays.memory import usable_memory
-from oddatom.arrays.threads import threads
 from oddatom.boundary.plane import OneClassFit
 from oddatom.coding import Codes
 from oddatom.estimators._callbacks import with_callbacks
@@ -23,9 +21,7 @@ from oddatom.estimators._grouped import (
     read_approximation,
     read_kernel_params,
 )
-from oddatom.estimators._validation import check_rows
 from oddatom.exceptions import IndefiniteKernelWarning, OddAtomError, ParameterError
-from oddatom.explain import as_frame_like, margin_by_atom
 from oddatom.kernels.coordinates import KernelMap, fit_kernel_map
 from oddatom.kernels.functions import GAMMAS, KERNELS, Kernel, find_gamma, shorten
 from oddatom.learners.alternate import Model
@@ -46,6 +42,7 @@ class KernelDetector(LearnedDetector):
     kernel_coding_: str
 
     _init_columns = "n_samples"
+    _splits_over_features = False
 
     _parameter_constraints: ClassVar[dict] = {
         **LearnedDetector._parameter_constraints,
@@ -246,29 +243,6 @@ class KernelDetector(LearnedDetector):
         if kernel is None:
             return X
         return shorten(super()._scaled(X)[0], kernel.reach(X.shape[1]))
-
-    def explain(self, X: Any) -> Any:
-        """Return what each atom adds to a row's margin, w_i x_i.
-
-        A kernel does not split over features. Whatever `scoring` is, the margin is explained.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or (n_samples, n_training_rows) where precomputed
-
-        Returns
-        -------
-        margin : ndarray of shape (n_samples, n_active_atoms)
-            Rows sum to the margins, which are `score_samples(X)` with scoring="margin". A frame of X's library where
-            X is a pandas or polars frame whose columns have text names.
-        """
-        check_is_fitted(self)
-        checked = check_rows(self, X, reset=False)
-        margin = np.empty((checked.shape[0], self.components_.shape[0]))
-        with threads(self.n_jobs):
-            for rows, _, codes in self._chunks(checked):
-                margin[rows] = margin_by_atom(codes, self.coef_)
-        return as_frame_like(margin, X, self.get_feature_names_out())
 
     @property
     def inverse_transform(self) -> Any:

@@ -17,7 +17,7 @@ from oddatom.estimators._base import CHUNK_ROWS
 from oddatom.estimators._fitting import LearnedDetector
 from oddatom.estimators._validation import check_rows
 from oddatom.exceptions import ParameterError, SolverWarning
-from oddatom.explain import as_frame_like, margin_by_feature
+from oddatom.explain import Explanation
 from oddatom.learners.alternate import Learner, Model
 from oddatom.learners.dpl import DPL, REPRESENTATIONS
 from oddatom.learners.trimming import trim_pairs
@@ -157,7 +157,7 @@ class DPLOCSVM(LearnedDetector):
     >>> X = load_wine().data
     >>> model = DPLOCSVM(nu=0.05, random_state=0).fit(X)
     >>> scores = model.score_samples(X)          # low = anomalous
-    >>> shares = model.explain(X)                # what each feature adds to the score
+    >>> shares = model.explain(X).contributions  # what each feature adds to the score
     >>> bool(abs(shares.sum(axis=1) - scores).max() < 1e-10)
     True
     """
@@ -293,37 +293,44 @@ class DPLOCSVM(LearnedDetector):
         found = {"margin": margin, **(super()._scores(X, others) if others else {})}
         return {name: found[name] for name in names}
 
-    def explain(self, X: Any) -> Any:
-        """Return what each feature adds to a row's margin: (Pᵀw)_f y_f; the row's shares sum to the margin.
+    def explain(self, X: Any) -> Explanation:
+        """Return what each feature, and each atom, adds to a row's score, the one that the model was fitted with.
 
-        With representation="omp" codes are not linear: then margin by atom and residual by feature, as in
-        `DLOCSVM.explain`. Whatever `scoring` is, the margin is explained.
+        The margin of linear codes is the sum of (Pᵀw)_f y_f over the features, and of w_i (Py)_i over the atoms.
+        Other scores, and representation="omp", are explained as in `DLOCSVM.explain`.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_training_rows) where precomputed
 
         Returns
         -------
-        shares : ndarray of shape (n_samples, n_features), or Explanation
-            Negative where a feature makes the row more anomalous; a row whose shares would overflow is shown shorter. A
-            frame of X's library, columns named as in X, where X is a pandas or polars frame whose columns have text
-            names.
+        explanation : Explanation
+            `contributions`, of shape (n_samples, n_features): rows sum to `score_samples(X)` up to rounding. Negative
+            where a feature makes the row more anomalous; a row whose numbers would overflow is shown shorter. None of
+            kernels, which do not split over features.
+            `by_atom`, of shape (n_samples, n_active_atoms).
+            Frames of X's library where X is a pandas or polars frame whose columns have text names.
         """
         check_is_fitted(self)
-        if self.representation_ == "omp":
+        if self.representation_ == "omp" or self.score_ != "margin":
             return super().explain(X)
         checked = check_rows(self, X, reset=False)
-        shares = np.empty(checked.shape)
+        contributions = self._feature_margins(checked) if self._splits_over_features else None
+        with np.errstate(over="ignore"):
+            return self._explanation(contributions, self._linear_codes(checked) * self.coef_, X)
+
+    def _feature_margins(self, X: np.ndarray) -> np.ndarray:
+        out = np.empty(X.shape)
         with threads(self.n_jobs), np.errstate(over="ignore", invalid="ignore"):
             plane = self._plane
-            for start in range(0, checked.shape[0], CHUNK_ROWS):
+            for start in range(0, X.shape[0], CHUNK_ROWS):
                 rows = slice(start, start + CHUNK_ROWS)
-                shares[rows] = margin_by_feature(self.scaling_.apply(checked[rows]), plane)
-            if not np.isfinite(max(shares.max(), -shares.min())):
-                too_large = ~np.isfinite(shares).all(axis=1)
-                shares[too_large] = margin_by_feature(self._scaled(checked[too_large])[0], plane)
-        return as_frame_like(shares, X)
+                out[rows] = self.scaling_.apply(X[rows]) * plane
+            if not np.isfinite(max(out.max(), -out.min())):
+                too_large = ~np.isfinite(out).all(axis=1)
+                out[too_large] = self._scaled(X[too_large])[0] * plane
+        return out
 
     def transform(self, X: Any) -> Any:
         """Return the codes of the rows on the active atoms.

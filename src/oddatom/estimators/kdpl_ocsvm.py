@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from oddatom.coding import Codes
 from oddatom.decisions import Threshold
 from oddatom.estimators._base import CHUNK_ROWS
 from oddatom.estimators._kernel import KernelDetector
-from oddatom.estimators._validation import check_rows
 from oddatom.estimators.dpl_ocsvm import DPLOCSVM
-from oddatom.explain import as_frame_like
 from oddatom.passes import PairPasses, ShardGroup
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
@@ -228,24 +225,3 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         if threshold.kind == "svm" or self.scoring_ != "margin" or self.representation_ == "omp":
             return offset
         return offset - ROUNDING * float(np.abs(self.train_scores_[[0, -1]]).max())
-
-    def explain(self, X: Any) -> Any:
-        """Return what each atom adds to a row's margin, w_i x_i; a kernel does not split over features.
-
-        Whatever `scoring` is, the margin is explained.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or (n_samples, n_training_rows) where precomputed
-
-        Returns
-        -------
-        margin : ndarray of shape (n_samples, n_active_atoms)
-            Rows sum to the margins, which are `score_samples(X)` with scoring="margin". A frame of X's library where
-            X is a pandas or polars frame whose columns have text names.
-        """
-        check_is_fitted(self)
-        if self.representation_ == "omp":
-            return super().explain(X)
-        codes = self._linear_codes(check_rows(self, X, reset=False))
-        return as_frame_like(codes * self.coef_, X, self.get_feature_names_out())

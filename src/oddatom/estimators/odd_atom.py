@@ -24,7 +24,7 @@ from oddatom.estimators._routing import opened, score_elsewhere
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.exceptions import ParameterError
-from oddatom.explain import as_frame_like
+from oddatom.explain import Explanation, as_frame_like
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
 from oddatom.rows.draws import draw_rows
@@ -119,7 +119,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
     >>> X = load_breast_cancer().data
     >>> detector = OddAtomDetector(random_state=0).fit(X)
     >>> scores = detector.score_samples(X)       # low = anomalous
-    >>> shares = detector.explain(X)             # by feature, rows sum to the scores
+    >>> shares = detector.explain(X).contributions  # by feature, rows sum to the scores
     >>> labels = detector.set_threshold(0.05).predict(X)
     >>> int((labels == -1).sum())
     28
@@ -331,7 +331,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
                 p[rows] = self.conformal_.p_values(np.stack(scores, axis=1))
         return p
 
-    def explain(self, X: Any) -> Any:
+    def explain(self, X: Any) -> Explanation:
         """Return what each feature adds to a row's score: the lower, the more it makes the row odd.
 
         A feature's share of the oddity is that of the parts that make the score, each in proportion to what it owes to
@@ -344,9 +344,9 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
 
         Returns
         -------
-        contributions : (n_samples, n_features)
-            Rows sum to `score_samples(X)` up to rounding. An array; a frame of X's library where X is a pandas or
-            polars frame whose columns have text names.
+        explanation : Explanation
+            `contributions`, of shape (n_samples, n_features): rows sum to `score_samples(X)` up to rounding. An array;
+            a frame of X's library where X is a pandas or polars frame whose columns have text names. `by_atom` is None.
         """
         check_is_fitted(self)
         checked = check_rows(self, X, reset=False)
@@ -355,7 +355,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
             members = self.ensemble_.packed.centroids.shape[0]
             for rows, Z in self._chunks(checked, max(1, EXPLAIN_NUMBERS // (members * checked.shape[1]))):
                 out[rows] = share_out(self._score(Z), feature_shares(checked[rows], self.ensemble_, Z, self.scoring_))
-        return as_frame_like(out, X)
+        return Explanation(as_frame_like(out, X), None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,7 +11,7 @@ answers to these. Needs PyOD (the extra `pyod`).
 >>> int(detector.labels_.sum())
 20
 >>> probabilities = detector.predict_proba(X_new)    # columns: normal, anomaly
->>> shares = detector.detector_.explain(X_new)       # what oddatom adds: the fitted detector
+>>> shares = detector.detector_.explain(X_new).contributions  # what oddatom adds: the fitted detector
 """
 
 from __future__ import annotations

@@ -10,15 +10,9 @@ import numpy as np
 from oddatom.arrays.threads import threads
 from oddatom.ensemble.shares import feature_shares
 from oddatom.estimators import OddAtomDetector
-from oddatom.estimators._kernel import KernelDetector
-from oddatom.explain import Explanation
 
 OF_SCORE = "The share of the row's oddity that each column has; the shares of a row sum to 100 %."
-OF_RESIDUAL = (
-    "The share of each column in what the row's atoms leave of it. The margin itself splits over atoms, not over "
-    "columns."
-)
-OF_MARGIN = "How much each column pulls the margin below that of the usual row, as a share of all that do."
+OF_SUM = "How much each column pulls the score below that of the usual row, as a share of all that do."
 OF_KERNEL = "A kernel does not split over columns: there is nothing to say of each."
 
 
@@ -38,13 +32,11 @@ def oddity_shares(detector: Any, X: np.ndarray, usual: np.ndarray) -> tuple[np.n
         with threads(detector.n_jobs):
             Z = ensemble.z_scores(ensemble.parts(X))
             return feature_shares(X, ensemble, Z, detector.scoring_), OF_SCORE
-    if isinstance(detector, KernelDetector):
+    contributions = detector.explain(X).contributions
+    if contributions is None:
         return None, OF_KERNEL
-    explanation = detector.explain(X)
-    if isinstance(explanation, Explanation):
-        return np.asarray(explanation.residual), OF_RESIDUAL
-    center = np.median(np.asarray(detector.explain(usual)), axis=0)
-    return np.maximum(center - np.asarray(explanation), 0.0), OF_MARGIN
+    center = np.median(np.asarray(detector.explain(usual).contributions), axis=0)
+    return np.maximum(center - np.asarray(contributions), 0.0), OF_SUM
 
 
 def by_source(shares: np.ndarray, sources: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray]:

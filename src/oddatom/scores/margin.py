@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 
-from oddatom.arrays.namespaces import exceeds, like, namespace
+from oddatom.arrays.namespaces import exceeds, largest, like, namespace
 from oddatom.arrays.sums import dot
 from oddatom.arrays.threads import split
 from oddatom.arrays.twins import fastest, twin_of
@@ -36,12 +36,15 @@ def linear_margin(X: Any, scaling: Scaling, v: np.ndarray) -> Any:
 
 
 def linear_formula(X: Any, scaling: Scaling, v: Any) -> Any:
-    """v·y; where a term overflows, of rows so much smaller."""
+    """v·y; where a term overflows, of rows in units of their largest entry."""
     xp = namespace(X)
     with np.errstate(over="ignore", invalid="ignore"):
         t = xp.sum(scaling.apply(X) * v, axis=-1)
         if exceeds(t, LIMIT):
-            t = xp.where(xp.isfinite(t), t, xp.sum(scaling.small(X) * v, axis=-1) / SMALL)
+            small = scaling._replace(scale=1.0).small(X)
+            size = largest(xp.abs(small))
+            again = xp.sum(small / size * v, axis=-1) * size[:, 0] / scaling.scale / SMALL
+            t = xp.where(xp.isfinite(t), t, again)
     return xp.clip(t, -LIMIT, LIMIT)
 
 
