@@ -25,7 +25,7 @@ _HOMES = {
     "TableError": "oddatom.exceptions",
     "TableWarning": "oddatom.exceptions",
     "WorkerLostError": "oddatom.exceptions",
-    "Explanation": "oddatom.explain",
+    "Explanation": "oddatom.explanations",
     "load": "oddatom.model_io",
     "save": "oddatom.model_io",
     "make_detector": "oddatom.table",
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         TableWarning,
         WorkerLostError,
     )
-    from oddatom.explain import Explanation
+    from oddatom.explanations import Explanation
     from oddatom.model_io import load, save
     from oddatom.table import make_detector
 

@@ -22,7 +22,7 @@ from oddatom.estimators._routing import score_elsewhere
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import check_rows
 from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, OddAtomError, SolverWarning
-from oddatom.explain import Explanation, as_frame_like, by_atom, by_feature
+from oddatom.explanations import Explanation, as_frame_like, by_atom, by_feature
 from oddatom.scaling.linear import Scaling
 from oddatom.scores import SCORES, CodeStatistics, score
 
@@ -98,7 +98,11 @@ class DictionaryDetector(
         """
         check_is_fitted(self)
         elsewhere = score_elsewhere(self, X)
-        return self._block_scores(check_rows(self, X, reset=False)) if elsewhere is None else elsewhere
+        return self._checked_scores(X) if elsewhere is None else elsewhere
+
+    def _checked_scores(self, X: Any) -> np.ndarray:
+        """Return the scores of rows in memory, checked first."""
+        return self._block_scores(check_rows(self, X, reset=False))
 
     def _block_scores(self, X: np.ndarray) -> np.ndarray:
         return self._scores(X, [self.scoring_])[self.scoring_]
@@ -135,10 +139,10 @@ class DictionaryDetector(
 
         linear = getattr(self, "representation_", "omp") == "analysis"
         return score_rows(
-            rows, self.scaling_, self.components_, self.coef_, self.n_nonzero_, self.code_statistics_, [self.score_],
+            rows, self.scaling_, self.components_, self.coef_, self.n_nonzero_, self.code_statistics_, [self.scoring_],
             self._coding, kernel_map=getattr(self, "kernel_map_", None),
             analysis=self.analysis_components_ if linear else None, device=device,
-        )[self.score_]  # fmt: skip
+        )[self.scoring_]  # fmt: skip
 
     def _svm_offset(self) -> float:
         return self.svm_offset_
@@ -169,7 +173,7 @@ class DictionaryDetector(
         of_atoms = np.empty((checked.shape[0], self.components_.shape[0]))
         with threads(self.n_jobs), np.errstate(over="ignore"):
             for rows, Y, codes in self._chunks(checked):
-                terms = SCORES[self.score_](codes, self.coef_, self.code_statistics_)
+                terms = SCORES[self.scoring_](codes, self.coef_, self.code_statistics_)
                 of_atoms[rows] = by_atom(terms, codes, of_atoms.shape[1])
                 if contributions is not None:
                     contributions[rows] = by_feature(terms, codes, Y, self.components_)

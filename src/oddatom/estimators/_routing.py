@@ -66,9 +66,11 @@ def score_elsewhere(detector: Any, X: Any) -> Any:
     if detector.device != "cpu":
         device = score_device(detector.device) if _fits_a_device(detector) else None
         if device is not None:
-            from oddatom.rows.device.tensor_source import score_tensor
+            from oddatom.rows.device.tensor_source import TensorSource
 
-            return score_tensor(detector, X, device)
+            rows = TensorSource(X, device, stream=True)
+            check_columns(detector, rows)
+            return detector._device_scores(rows.tensor, device).cpu().numpy()
     return None
 
 

@@ -17,7 +17,7 @@ from oddatom.estimators._base import CHUNK_ROWS
 from oddatom.estimators._fitting import LearnedDetector
 from oddatom.estimators._validation import check_rows
 from oddatom.exceptions import ParameterError, SolverWarning
-from oddatom.explain import Explanation
+from oddatom.explanations import Explanation
 from oddatom.learners.alternate import Learner, Model
 from oddatom.learners.dpl import DPL, REPRESENTATIONS
 from oddatom.learners.trimming import trim_pairs
@@ -313,7 +313,7 @@ class DPLOCSVM(LearnedDetector):
             Frames of X's library where X is a pandas or polars frame whose columns have text names.
         """
         check_is_fitted(self)
-        if self.representation_ == "omp" or self.score_ != "margin":
+        if self.representation_ == "omp" or self.scoring_ != "margin":
             return super().explain(X)
         checked = check_rows(self, X, reset=False)
         contributions = self._feature_margins(checked) if self._splits_over_features else None

@@ -24,7 +24,7 @@ from oddatom.estimators._routing import opened, score_elsewhere
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.exceptions import ParameterError
-from oddatom.explain import Explanation, as_frame_like
+from oddatom.explanations import Explanation, as_frame_like
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
 from oddatom.rows.draws import draw_rows
@@ -269,7 +269,11 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         """
         check_is_fitted(self)
         elsewhere = score_elsewhere(self, X)
-        return self._block_scores(check_rows(self, X, reset=False)) if elsewhere is None else elsewhere
+        return self._checked_scores(X) if elsewhere is None else elsewhere
+
+    def _checked_scores(self, X: Any) -> np.ndarray:
+        """Return the scores of rows in memory, checked first."""
+        return self._block_scores(check_rows(self, X, reset=False))
 
     def _block_scores(self, X: np.ndarray) -> np.ndarray:
         scores = np.empty(X.shape[0])
@@ -282,7 +286,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         """Return the scores of finite rows as a tensor on a torch device; rows elsewhere are copied there in blocks."""
         from oddatom.ensemble.torch_ensemble import score_rows
 
-        return score_rows(self.ensemble_, rows, device, self.score_)
+        return score_rows(self.ensemble_, rows, device, self.scoring_)
 
     def score_parts(self, X: Any) -> dict[str, np.ndarray]:
         """Return every score of each row, each what `score_samples` returns where the model is fitted with it.

@@ -8,7 +8,6 @@ from typing import Any
 import dask
 import numpy as np
 
-from oddatom.estimators._validation import check_rows
 from oddatom.rows.dask.holder import as_rows
 
 # Attributes of a detector that scoring does without; most have an entry for every training row.
@@ -58,7 +57,7 @@ def score_block(rows: Any, detector: Any) -> np.ndarray:
     """Return the scores of a chunk of rows."""
     if not len(rows):
         return np.empty(0)
-    return detector._block_scores(check_rows(detector, as_rows(rows), reset=False))
+    return detector._checked_scores(as_rows(rows))
 
 
 def score_frame(frame: Any, detector: Any) -> Any:

@@ -118,15 +118,6 @@ def learner_rows(row_map: RowMap, X: torch.Tensor) -> torch.Tensor:
     return apply_kernel_map(row_map.kernel_map, scale_rows(row_map.scaling, X, torch.float64))
 
 
-def score_tensor(detector: Any, X: Any, device: torch.device) -> np.ndarray:
-    """Return a fitted detector's scores of a tensor, an array or a frame, worked out on the device."""
-    from oddatom.estimators._routing import check_columns
-
-    source = TensorSource(X, device, stream=True)
-    check_columns(detector, source)
-    return detector._device_scores(source.tensor, device).cpu().numpy()
-
-
 def as_tensor(X: Any) -> tuple[torch.Tensor, list[str] | None]:
     """Return X as a float32 or float64 tensor, on its memory where that can be, and the names of a frame's columns."""
     if isinstance(X, torch.Tensor):

@@ -13,7 +13,7 @@ import oddatom
 from oddatom.arrays.namespaces import like
 from oddatom.arrays.threads import threads
 from oddatom.coding import Codes, batch_omp
-from oddatom.explain import Explanation, as_frame_like, by_atom, by_feature
+from oddatom.explanations import Explanation, as_frame_like, by_atom, by_feature
 from oddatom.scores import code_statistics, description_length, margin, residual, score
 
 RNG = np.random.default_rng(0)
@@ -169,7 +169,7 @@ def test_what_has_no_names_gives_arrays(X):
 
 def test_no_library_of_frames_is_imported():
     code = (
-        "import sys, numpy as np; from oddatom.explain import as_frame_like; before = set(sys.modules);"
+        "import sys, numpy as np; from oddatom.explanations import as_frame_like; before = set(sys.modules);"
         "v = np.ones((2, 2)); assert as_frame_like(v, [[0, 0], [0, 0]], ['a', 'b']) is v;"
         "sys.exit(bool({'pandas', 'polars'} & (set(sys.modules) - before)))"
     )
