@@ -87,7 +87,7 @@ def _calibrated(values: Any, calibration: Calibration) -> Any:
 
 @twin_of(z_formula)
 def z_twin(parts: RowParts, calibration: Calibration, members: slice = slice(None)) -> np.ndarray:
-    """Twin of `z_formula`: a third of its time, and the digits of a row do not depend on the rows around it."""
+    """Two fifths of the time of `z_formula`, and the digits of a row do not depend on the rows around it."""
     N, M, n_parts = parts.members.shape
     out = np.empty((N, n_parts + parts.rows.shape[1]))
     lo, hi, _ = members.indices(M)
@@ -170,7 +170,7 @@ def join_formula(Z: Any, weights: Any) -> Any:
 
 @twin_of(join_formula)
 def join_twin(Z: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Twin of `join_formula`."""
+    """Half the time of `join_formula`."""
     out = np.empty(Z.shape[0])
     _join(Z, weights, out)
     return out
