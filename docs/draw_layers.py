@@ -1,7 +1,7 @@
 """Draw the packages and their real imports into docs/images/layers.svg: python docs/draw_layers.py [--check]
 
 The layers are those of pyproject.toml, which `lint-imports` checks; the arrows are the imports that the code has, less
-those that follow from others.
+those that follow from others. Single modules, such as the exceptions, are left out.
 """
 
 import sys
@@ -12,6 +12,7 @@ from pathlib import Path
 import grimp
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "oddatom"
 PICTURE = ROOT / "docs" / "images" / "layers.svg"
 WIDTH, HEIGHT, GAP, STEP, MARGIN = 168, 26, 26, 52, 16
 
@@ -20,7 +21,8 @@ def layers() -> list[list[str]]:
     """Return the packages of every layer, those that import the others first."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     rows = settings["contracts"][0]["layers"]
-    return [[name.strip() for name in row.replace(":", "|").split("|")] for row in rows]
+    named = [[name.strip() for name in row.replace(":", "|").split("|")] for row in rows]
+    return [kept for row in named if (kept := [name for name in row if (PACKAGE / name).is_dir()])]
 
 
 def imports(names: set[str]) -> dict[str, set[str]]:
@@ -31,7 +33,7 @@ def imports(names: set[str]) -> dict[str, set[str]]:
         package = module.split(".")[1]
         for other in graph.find_modules_directly_imported_by(module) - {"oddatom"}:
             target = other.split(".")[1]
-            if target != package:
+            if target != package and {package, target} <= names:
                 found[package].add(target)
     return found
 

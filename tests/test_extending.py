@@ -13,7 +13,7 @@ from oddatom import DLOCSVM, OddAtomDetector
 from oddatom.arrays.namespaces import namespace
 from oddatom.ensemble.parts import PARTS, Part, register
 from oddatom.onnx import to_onnx
-from oddatom.scaling.columns import SCALINGS
+from oddatom.scaling.column_statistics import SCALINGS
 from oddatom.scores import SCORES, Terms
 
 X = factors(300)
@@ -57,7 +57,7 @@ def registered(monkeypatch):
 @pytest.fixture(params=["fourth_powers", "sizes", "joined", "margin", "score and scaling"])
 def model(request):
     if request.param == "score and scaling":
-        return DLOCSVM(n_nonzero=3, beta=0.01, score="absolute", scaling="midrange", random_state=0).fit(X)
+        return DLOCSVM(n_nonzero=3, beta=0.01, scoring="absolute", scaling="midrange", random_state=0).fit(X)
     return OddAtomDetector(request.param, random_state=0).fit(X)
 
 
@@ -119,7 +119,7 @@ def test_saved_and_loaded(model, tmp_path):
 def test_explain(model):
     contributions = model.explain(NEW).contributions
     assert_allclose(contributions.sum(axis=1), model.score_samples(NEW), rtol=1e-9, atol=1e-12)
-    if model.score_ == "sizes":
+    if model.scoring_ == "sizes":
         size = np.abs(model.ensemble_.scaling.apply(NEW))
         odd = model.score_samples(NEW) < 0
         wanted = size / size.sum(axis=1, keepdims=True) * model.score_samples(NEW)[:, None]

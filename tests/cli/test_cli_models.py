@@ -155,7 +155,7 @@ def test_commands_in_the_report_are_quoted(run, tmp_path, columns):
     path = write_csv(tmp_path / "my data;rm.csv", columns)
     run("detect", path)
     page = (tmp_path / "my data;rm.report.html").read_text()
-    assert f"oddatom fit &#x27;{path}&#x27; -m model.oddatom" in page
+    assert f"oddatom fit &#39;{path}&#39; -m model.oddatom" in page
 
 
 def test_inspect(run, model):

@@ -127,7 +127,7 @@ def test_explanations_add_up(load, scaling):
 @pytest.mark.parametrize("scaling", SCALINGS)
 def test_explanations_of_other_scores_add_up(score, scaling):
     X = load_wine().data
-    model = detector(scaling=scaling, max_iter=2, coupling=10.0, score=score).fit(X)
+    model = detector(scaling=scaling, max_iter=2, coupling=10.0, scoring=score).fit(X)
     contributions, by_atom = model.explain(X)
     scores = model.score_samples(X)
     left = (model.scaling_.apply(X) - model.transform(X) @ model.components_) ** 2
@@ -183,7 +183,7 @@ def test_explanations_of_arrays_are_arrays(X):
 @pytest.mark.filterwarnings("ignore::oddatom.AllAtomsTrimmedWarning")
 def test_explanations_without_atoms(X):
     table = pd.DataFrame(X, columns=list("abcdef"))
-    model = detector(beta=100.0, score="residual").fit(table)
+    model = detector(beta=100.0, scoring="residual").fit(table)
     contributions, by_atom = model.explain(table)
     assert by_atom.shape == (len(X), 0)
     assert_array_equal(contributions.to_numpy(), -((X / model.scale_) ** 2))
@@ -198,7 +198,7 @@ def test_explanations_of_rows_of_extreme_size(fitted, X):
     assert_adds_up(fitted, row * 1e120, fitted.explain(row * 1e120))
     far = np.concatenate([row * 1e200, np.zeros_like(row), 1e200 * np.eye(6)[:1]])
     assert_allclose(fitted.explain(far).by_atom[0], small.by_atom[0] * 1e200, rtol=1e-12)
-    contributions = detector(score="residual").fit(X).explain(far).contributions
+    contributions = detector(scoring="residual").fit(X).explain(far).contributions
     assert_array_equal(contributions[0], -np.finfo(np.float64).max)
     assert_array_equal(contributions[1], 0)
     assert not np.isnan(contributions).any()
@@ -207,7 +207,7 @@ def test_explanations_of_rows_of_extreme_size(fitted, X):
 @pytest.mark.filterwarnings("error")
 def test_a_huge_row_of_which_nothing_is_left():
     """Its residual is 0 however large the row, not 0 · inf."""
-    model = detector(n_nonzero=1, init=np.eye(3), max_iter=0, beta=0.0, score="residual")
+    model = detector(n_nonzero=1, init=np.eye(3), max_iter=0, beta=0.0, scoring="residual")
     with pytest.warns(DegenerateMarginWarning, match="same score"):
         model.fit(1 + np.diag([1.0, 2.0, 3.0]))
     huge = np.array([[0.0, 1e200, 0.0]])

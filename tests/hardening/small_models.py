@@ -47,6 +47,8 @@ def digest(model, X):
             continue
         answer = getattr(model, name)(X)
         for part in answer if isinstance(answer, tuple) else (answer,):
+            if part is None:  # an explanation without atoms
+                continue
             said.update(np.ascontiguousarray(part.toarray() if scipy.sparse.issparse(part) else part).tobytes())
     return said.hexdigest()
 

@@ -161,7 +161,7 @@ def test_margin_contributions_are_against_the_usual_row():
 @pytest.mark.parametrize("score", ["margin", "residual", "description_length"])
 def test_contributions_of_sparse_codes_are_against_the_usual_row(score):
     X = rows()
-    detector = make_detector("DL", score=score).fit(X)
+    detector = make_detector("DL", scoring=score).fit(X)
     content = gather_content(detector, X, list("abcdef"), n_top=1)
     shares = detector.explain(X).contributions
     pull = np.maximum(np.median(shares, axis=0) - shares[content.top[0].row], 0)

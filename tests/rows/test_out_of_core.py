@@ -20,11 +20,11 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 from oddatom import DLOCSVM
-from oddatom.estimators import _elsewhere
+from oddatom.rows import source
 from oddatom.rows.files import file_source as files
 
 folder, what = sys.argv[1:]
-files.BLOCK, files.ROOM, _elsewhere.KEPT_ROWS = 2**20, 10**9, 0
+files.BLOCK, files.ROOM, source.KEPT_ROWS = 2**20, 10**9, 0
 model = DLOCSVM(n_jobs=1, **{SETTINGS})
 model.fit([f"{{folder}}/warm.{{kind}}" for kind in [what if what == "parquet" else "npy"]])
 paths = [f"{{folder}}/part{{k}}.{{'parquet' if what == 'parquet' else 'npy'}}" for k in range(2)]

@@ -94,7 +94,7 @@ def test_rows_that_are_nothing_are_refused():
 
 @pytest.mark.parametrize("name", ["dl", "dpl", "kdl landmarks", "kdpl"])
 def test_many_rows_leave_nothing_by_row_but_scores(monkeypatch, tmp_path, name):
-    monkeypatch.setattr("oddatom.estimators._elsewhere.KEPT_ROWS", 100)
+    monkeypatch.setattr("oddatom.rows.source.KEPT_ROWS", 100)
     monkeypatch.setattr("oddatom.estimators._kernel.KEPT_ROWS", 100)
     X = rows()
     model = clone(DETECTORS[name]).fit(BlockSource(X, [200]))
@@ -135,6 +135,6 @@ def test_lost_workers_leave_the_model_that_was_whole():
 
 def test_coefficients_over_all_rows_are_drawn_a_few_atoms_at_a_time(monkeypatch):
     wanted = clone(DETECTORS["kdl"]).fit(rows())
-    monkeypatch.setattr("oddatom.estimators._elsewhere.HELD", 1000)  # two atoms of 420 rows
+    monkeypatch.setattr("oddatom.learners.initial.HELD", 1000)  # two atoms of 420 rows
     found = clone(DETECTORS["kdl"]).fit(BlockSource(rows(), [200]))
     np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=1e-8, atol=1e-8)

@@ -78,7 +78,10 @@ def test_nan_is_named_by_column():
 def test_other_methods_of_the_untuned_detector(method):
     X = rows()
     model = clone(DETECTORS["untuned"]).fit(X)
-    np.testing.assert_array_equal(getattr(model, method)(scipy.sparse.csr_array(X)), getattr(model, method)(X))
+    sparse, dense = (getattr(model, method)(rows) for rows in (scipy.sparse.csr_array(X), X))
+    if method == "explain":
+        sparse, dense = sparse.contributions, dense.contributions
+    np.testing.assert_array_equal(sparse, dense)
 
 
 def test_codes_of_sparse_rows():

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oddatom.kernels.coordinates import fit_kernel_map
 from oddatom.kernels.functions import KERNELS, LARGEST, Kernel, shorten
 from oddatom.scaling.array_columns import fit_scaling
-from oddatom.scaling.columns import SCALINGS, fit_columns
+from oddatom.scaling.column_statistics import SCALINGS, fit_columns
 
 torch = pytest.importorskip("torch")
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oddatom.scaling.array_columns import fit_scaling
-from oddatom.scaling.columns import SCALINGS
+from oddatom.scaling.column_statistics import SCALINGS
 
 every_kind = pytest.mark.parametrize("kind", [None, *SCALINGS])
 

@@ -10,8 +10,6 @@ import threading
 import time
 from typing import Any
 
-from oddatom._atomic import discard_all
-
 GRACE = 1.0  # seconds for the main thread to end by itself
 
 
@@ -51,7 +49,9 @@ def _end_after(heard: int, grace: float) -> None:
     """Wait for a signal and for the main thread; then end the program."""
     number = os.read(heard, 1)[0]
     time.sleep(grace)
-    discard_all()
+    files = sys.modules.get("oddatom._atomic")  # importing it here would take a second before the first signal is heard
+    if files is not None:
+        files.discard_all()
     if sys.stderr is not None:  # else 2 may be another file
         with contextlib.suppress(OSError):  # the terminal may be gone
             os.write(2, f"oddatom: {last_words(number)}\n".encode())

@@ -1,4 +1,4 @@
-"""A histogram of every column, and the code length −log p_f(x_f) that it gives to a value."""
+"""A histogram of every column and its code lengths −log p_f(x_f), of which `parts/histogram.py` makes a part."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from oddatom.penalties import Penalty, make_penalty
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
 from oddatom.rows.row_map import RowMap
-from oddatom.scaling.columns import SCALINGS
+from oddatom.scaling.column_statistics import SCALINGS
 from oddatom.scaling.linear import HUGE
 from oddatom.scores import SCORES, code_statistics, score
 
@@ -251,7 +251,7 @@ class LearnedDetector(DictionaryDetector):
         active = model.active.copy()
         D, N = model.D[active], source.shape[0]
         svm, nu = model.svm._replace(w=model.svm.w[active]), learner.nu
-        dual_coef = np.full(N, 1.0 / N) if source.weights is None else source.weights / source.weights.sum()
+        dual_coef: np.ndarray | None = None
         codes: Codes | None = None
         margins: np.ndarray | None = None
         if D.shape[0]:
@@ -260,11 +260,14 @@ class LearnedDetector(DictionaryDetector):
                 svm, nu = fit_last_svm(group, model, learner)
                 if source.keeps_rows:
                     total = group.sum(SweepPasses.svm_summary)[0]
-                    dual_coef = np.concatenate(group.map(SweepPasses.svm_dual_coef, nu * total))
+                    pieces = group.map(SweepPasses.svm_dual_coef, nu * total)
+                    dual_coef = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
                 codes = self._training_codes(source, row_map, group, D, learner)
                 margins = self._training_margins(source, group, svm.w)
             finally:
                 group.close()
+        elif source.keeps_rows:
+            dual_coef = np.full(N, 1.0 / N) if source.weights is None else source.weights / source.weights.sum()
         attributes = {
             **features,
             "n_nonzero_": learner.s,
@@ -273,7 +276,7 @@ class LearnedDetector(DictionaryDetector):
             "components_": D,
             "coef_": svm.w,
             "nu_": nu,
-            "dual_coef_": dual_coef if source.keeps_rows else None,
+            "dual_coef_": dual_coef,
             "gap_": svm.gap,
             "n_iter_": model.n_iter,
             "history_": model.history.copy(),

@@ -17,7 +17,7 @@ from oddatom.exceptions import OddAtomError, ParameterError
 from oddatom.rows import Source
 from oddatom.rows import blocks as passes
 from oddatom.rows.array import ArraySource
-from oddatom.rows.device.find import fit_device, score_device
+from oddatom.rows.device import find
 from oddatom.rows.files.file_source import FileSource, too_large
 
 
@@ -64,7 +64,7 @@ def score_elsewhere(detector: Any, X: Any) -> Any:
                 source.close()
     refuse_masked(detector, X)
     if detector.device != "cpu":
-        device = score_device(detector.device) if _fits_a_device(detector) else None
+        device = find.score_device(detector.device) if _fits_a_device(detector) else None
         if device is not None:
             from oddatom.rows.device.tensor_source import TensorSource
 
@@ -104,7 +104,8 @@ def _open(detector: Any, X: Any) -> Source | None:
         return ClusterSource(X, device=detector.device)
     refuse_masked(detector, X)
     if _paths(X) is None and detector.device != "cpu":
-        device = None if detector.device == "auto" and not _fits_a_device(detector) else fit_device(detector.device)
+        skipped = detector.device == "auto" and not _fits_a_device(detector)
+        device = None if skipped else find.fit_device(detector.device)
         if device is not None:
             check_elsewhere(detector)
             from oddatom.rows.device.tensor_source import TensorSource

@@ -10,7 +10,7 @@ import numpy as np
 from oddatom.arrays.threads import threads
 from oddatom.coding.statistics import CodeStatistics, code_sums, statistics_of
 from oddatom.rows.row_map import RowMap
-from oddatom.scaling.columns import Columns, fit_columns
+from oddatom.scaling.column_statistics import Columns, fit_columns
 from oddatom.scaling.linear import Scaling
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from oddatom.arrays.quantiles import weighted_quantile
-from oddatom.scaling.columns import Columns, fit_columns
+from oddatom.scaling.column_statistics import Columns, fit_columns
 from oddatom.scaling.linear import Scaling
 
 _CHUNK = 65_536

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from oddatom.scaling.columns import Columns
+    from oddatom.scaling.column_statistics import Columns
 
 
 def robust(columns: Columns) -> tuple[np.ndarray, np.ndarray]:

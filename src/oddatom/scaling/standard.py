@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-    from oddatom.scaling.columns import Columns
+    from oddatom.scaling.column_statistics import Columns
 
 
 def standard(columns: Columns) -> tuple[np.ndarray, np.ndarray]:

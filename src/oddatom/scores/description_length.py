@@ -1,4 +1,4 @@
-"""Code length of a row, less for normal rows: the score is minus that length.
+"""Minus the code length of a row under a dictionary (`parts/description_length.py` has it under a member).
 
     L = Σ_{i in support} [log((1 − π_i)/π_i) + c_i²/2s_i² + ½ log⁺(s_i²/s_e²)] − Σ_k log(1 − π_k) + ‖y − x D‖²/2s_e²
 

@@ -1,4 +1,4 @@
-"""Squared reconstruction error of a row: −‖y − x D‖², higher for normal rows."""
+"""Minus the squared residual of a row, −‖y − x D‖², higher for normal rows (`parts/residual.py`: under a member)."""
 
 from __future__ import annotations
 

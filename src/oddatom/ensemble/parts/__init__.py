@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from oddatom.ensemble.parts.base import Part, attributed, value
 from oddatom.ensemble.parts.description_length import DESCRIPTION_LENGTH
 from oddatom.ensemble.parts.distance import DISTANCE
 from oddatom.ensemble.parts.histogram import HISTOGRAM
 from oddatom.ensemble.parts.max_residual import MAX_RESIDUAL
 from oddatom.ensemble.parts.norm import NORM
+from oddatom.ensemble.parts.part import Part, attributed, value
 from oddatom.ensemble.parts.residual import RESIDUAL
 
 PARTS: dict[str, Part] = {}

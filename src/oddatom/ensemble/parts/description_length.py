@@ -1,4 +1,4 @@
-"""Code length of a row: what it costs to name its atom, the gain g over its deviation s_i, the residual over the noise.
+"""Code length of a row under a member (`scores/description_length.py` has it of a dictionary): atom, gain, residual.
 
 L = cost_i + g²/2s_i² + ‖e‖²/2s_e²
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from oddatom.arrays.namespaces import chosen, namespace
 from oddatom.ensemble.coded import CodedRows
-from oddatom.ensemble.parts.base import Part
+from oddatom.ensemble.parts.part import Part
 
 
 def terms(rows: CodedRows) -> Any:

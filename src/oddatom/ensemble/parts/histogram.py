@@ -1,4 +1,4 @@
-"""How rare the values of a row are, each in its own column: Σ_f −log p_f(x_f), p_f a histogram of column f."""
+"""How rare the values of a row are by the histograms of `ensemble/histogram.py`: Σ_f −log p_f(x_f)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from oddatom.arrays.namespaces import namespace
 from oddatom.ensemble.coded import CodedRows
 from oddatom.ensemble.histogram import Histogram, nats
-from oddatom.ensemble.parts.base import Part
+from oddatom.ensemble.parts.part import Part
 
 
 def terms(rows: CodedRows) -> Any:

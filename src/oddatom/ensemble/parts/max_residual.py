@@ -6,7 +6,7 @@ from typing import Any
 
 from oddatom.arrays.namespaces import namespace
 from oddatom.ensemble.coded import CodedRows
-from oddatom.ensemble.parts.base import Part
+from oddatom.ensemble.parts.part import Part
 
 
 def terms(rows: CodedRows) -> Any:

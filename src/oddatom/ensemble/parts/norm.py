@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oddatom.ensemble.coded import CodedRows
-from oddatom.ensemble.parts.base import Part
+from oddatom.ensemble.parts.part import Part
 
 
 def terms(rows: CodedRows) -> Any:

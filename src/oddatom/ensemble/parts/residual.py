@@ -1,11 +1,11 @@
-"""Squared residual of a row, ‖e‖². The description length has it already: the joined score does not count it twice."""
+"""Squared residual of a row under a member, as `scores/residual.py` of a dictionary; not joined, to count once."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from oddatom.ensemble.coded import CodedRows
-from oddatom.ensemble.parts.base import Part
+from oddatom.ensemble.parts.part import Part
 
 
 def terms(rows: CodedRows) -> Any:

@@ -20,7 +20,7 @@ from oddatom.rows.device.torch_pairs import TorchPairShard
 from oddatom.rows.device.torch_shard import TorchShard
 from oddatom.rows.row_map import RowMap
 from oddatom.rows.source import Source
-from oddatom.scaling.columns import fit_columns
+from oddatom.scaling.column_statistics import fit_columns
 from oddatom.scaling.linear import Scaling
 
 SHARDS = {"sparse": TorchShard, "pairs": TorchPairShard}

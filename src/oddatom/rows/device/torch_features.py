@@ -14,7 +14,7 @@ from oddatom.arrays.namespaces import like
 from oddatom.arrays.torch_rows import from_host, rows_per_block, spans, to_host
 from oddatom.kernels.coordinates import KernelMap
 from oddatom.kernels.functions import KERNELS, LARGEST, Kernel
-from oddatom.scaling.columns import Columns
+from oddatom.scaling.column_statistics import Columns
 from oddatom.scaling.linear import Scaling
 
 _MAX = torch.finfo(torch.float64).max
