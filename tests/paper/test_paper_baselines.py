@@ -15,7 +15,7 @@ from sklearn.svm import OneClassSVM
 
 from oddatom import DLOCSVM
 from oddatom.paper.base import DataSet, setting_text
-from oddatom.paper.standard import standardise
+from oddatom.paper.standardising import standardise
 from oddatom.paper.uniform import EPSILON, inclusion, learn_uniform
 from oddatom.penalties import make_penalty
 

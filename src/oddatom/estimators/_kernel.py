@@ -7,11 +7,13 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from oddatom.arrays.memory import usable_memory
 from oddatom.boundary.plane import OneClassFit
 from oddatom.coding import Codes
+from oddatom.estimators._base import CHUNK_ROWS
 from oddatom.estimators._callbacks import with_callbacks
 from oddatom.estimators._fitting import LearnedDetector
 from oddatom.estimators._grouped import (
@@ -234,7 +236,9 @@ class KernelDetector(LearnedDetector):
 
     def _with_outside(self, X: np.ndarray, Y: np.ndarray, codes: Codes) -> Codes:
         """Add k(y, y) − ‖Φ‖²: of a row far from all landmarks the coordinates see next to nothing."""
-        outside = self.kernel_map_.outside(self._kernel_rows(X), Y)
+        outside = np.empty(X.shape[0])
+        for rows in gen_batches(X.shape[0], CHUNK_ROWS):
+            outside[rows] = self.kernel_map_.outside(self._kernel_rows(X[rows]), Y[rows])
         return codes._replace(sq_residual=codes.sq_residual + outside)
 
     def _kernel_rows(self, X: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from oddatom.paper.base import DataSet, Effort, Method, Setting, View
-from oddatom.paper.standard import Standardised, standardise
+from oddatom.paper.standardising import Standardised, standardise
 
 OPTIMIZERS = {
     "adadelta": "Adadelta",

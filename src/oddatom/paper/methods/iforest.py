@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.ensemble import IsolationForest
 
 from oddatom.paper.base import DataSet, Effort, Method, Setting, View
-from oddatom.paper.standard import Standardised, standardise
+from oddatom.paper.standardising import Standardised, standardise
 
 TREES = tuple(range(50, 401, 50))
 

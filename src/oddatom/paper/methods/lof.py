@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.neighbors import LocalOutlierFactor
 
 from oddatom.paper.base import DataSet, Effort, Method, Setting, View
-from oddatom.paper.standard import Standardised, standardise
+from oddatom.paper.standardising import Standardised, standardise
 
 NEIGHBORS = (3, 5, 7, 9, 11, 13)
 LEAVES = (20, 30, 40, 50)

@@ -20,7 +20,7 @@ from sklearn.svm import OneClassSVM
 
 from oddatom.paper.base import DataSet, Effort, Method, Setting, View
 from oddatom.paper.learners import KERNEL_WIDTHS
-from oddatom.paper.standard import Standardised, standardise
+from oddatom.paper.standardising import Standardised, standardise
 
 GAMMAS = ("auto", "scale", *KERNEL_WIDTHS)
 NU = 0.5
