@@ -45,13 +45,14 @@ def midrange(columns):
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setitem(PARTS, "fourth_powers", None)  # so that they are gone afterwards
-        patch.setitem(PARTS, "sizes", None)
         register(Part("fourth_powers", fourth_powers))
         register(Part("sizes", sizes, of_members=False))
         patch.setitem(SCORES, "absolute", absolute)
         patch.setitem(SCALINGS, "midrange", midrange)
-        yield
+        try:
+            yield
+        finally:
+            del PARTS["fourth_powers"], PARTS["sizes"]
 
 
 @pytest.fixture(params=["fourth_powers", "sizes", "joined", "margin", "score and scaling"])
@@ -132,3 +133,14 @@ def test_onnx(model):
     session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
     scores = session.run(["scores"], {"X": NEW})[0]
     assert_allclose(scores, model.score_samples(NEW), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["distance", "joined", "margin", "sizes"])
+def test_a_name_is_taken_once(name):
+    with pytest.raises(ValueError, match=f"a score or part called '{name}' already. Give the part another name"):
+        register(Part(name, sizes, of_members=False))
+
+
+def test_a_largest_term_leaves_no_rest():
+    with pytest.raises(ValueError, match="which leaves no rest"):
+        register(Part("both", sizes, rest=sizes, largest=True))

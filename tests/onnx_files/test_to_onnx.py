@@ -235,3 +235,13 @@ def test_without_onnx_the_error_names_the_extra(rows, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"pip install 'oddatom\[onnx\]'"):
         to_onnx(detector)
+
+
+def test_margins_beyond_floats_of_the_plain_svm():
+    X = np.abs(load_wine().data)
+    model = LinearOneClassSVM(nu=0.1).fit(X)
+    far = X[:3] * np.array([[1.0], [1e300], [1e306]])
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    scores, labels = session.run(["scores", "label"], {"X": far})
+    np.testing.assert_allclose(scores, model.score_samples(far), rtol=1e-9)
+    np.testing.assert_array_equal(labels, model.predict(far))

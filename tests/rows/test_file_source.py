@@ -247,3 +247,11 @@ def test_more_rows_than_memory_or_disk_hold(tmp_path):
     assert max(source.sizes) * 1024 * 8 <= 2**25
     with pytest.raises(OSError, match=r"at least 1.76e\+04 GB, and .* Set TMPDIR"):
         source.group(RowMap(Scaling(None, None, 1.0)), "sparse")
+
+
+@pytest.mark.parametrize("settings", [{"n_folds": 2}, {"kernel": "precomputed"}])
+def test_a_map_beyond_memory_is_refused_before_the_fit(X, tmp_path, monkeypatch, settings):
+    np.save(tmp_path / "rows.npy", X)
+    monkeypatch.setattr("oddatom.estimators._routing.too_large", lambda shape: True)
+    with pytest.raises(ValueError, match="on a cluster, in files or on a device"):
+        KDLOCSVM(**settings).fit(np.load(tmp_path / "rows.npy", mmap_mode="r"))

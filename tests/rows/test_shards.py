@@ -325,6 +325,12 @@ def test_a_method_that_is_not_declared_is_no_pass():
         group.map(Recorder.__init__, 2.0)
 
 
+def test_arguments_by_name_are_refused():
+    group = ShardGroup([Recorder(1.0)])
+    with pytest.raises(TypeError, match=r"Passes take arguments by position\. Got factor by name"):
+        group.map(Recorder.recorder_ask, factor=2.0)
+
+
 def test_group_needs_a_shard():
     with pytest.raises(ValueError, match=r"at least one shard\. Got none; put the rows into one LocalShard"):
         ShardGroup([])

@@ -32,7 +32,9 @@ def running(n_workers):
     fast = {"distributed.worker.multiprocessing-method": "forkserver", "distributed.deploy.lost-worker-timeout": 3.0}
     with dask.config.set(fast):
         get_mp_context()
-        multiprocessing.set_forkserver_preload(["distributed", "pandas", "oddatom.rows.dask.holder", "oddatom.shards"])
+        multiprocessing.set_forkserver_preload(
+            ["distributed", "pandas", "oddatom.rows.dask.holder", "oddatom.rows.array"]
+        )
         options = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
         with LocalCluster(**options) as cluster, Client(cluster) as client:
             yield client

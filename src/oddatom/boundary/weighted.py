@@ -2,7 +2,7 @@
 
     min_w,rho  ½‖w‖² − rho + 1/(nu W) Σ_j ω_j (rho − w·x_j)₊,   W = Σ ω_j
 
-It is the SVM of rows that are repeated ω_j times. As in `one_class`, rows near the margin are solved by an interior
+It is the SVM of rows that are repeated ω_j times. As in `plane.py`, rows near the margin are solved by an interior
 point, those farther away are fixed at their bounds, and the duality gap over all rows decides whether more are taken.
 The multipliers of the rows on the margin are then solved for once more, as linear equations: the conditions of the
 optimum hold to rounding. The rows are in one shard, in memory.

@@ -32,7 +32,13 @@ def stop_on_signals(grace: float = GRACE) -> None:
     usual = signal.SIG_DFL, signal.default_int_handler
     numbers = [one for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) in usual]
 
+    own = os.getpid()
+
     def stop(number: int, frame: Any) -> None:
+        if os.getpid() != own:  # a child that was forked ends by itself
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            return
         for one in numbers:
             signal.signal(one, signal.SIG_IGN)  # another would interrupt what this one has begun
         raise Stopped(number)
@@ -40,6 +46,7 @@ def stop_on_signals(grace: float = GRACE) -> None:
     heard, told = os.pipe()
     os.set_blocking(told, False)
     signal.set_wakeup_fd(told)
+    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))  # its signals are not this program's
     for one in numbers:
         signal.signal(one, stop)
     threading.Thread(target=_end_after, args=(heard, grace), daemon=True).start()

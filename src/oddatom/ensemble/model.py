@@ -145,7 +145,7 @@ def learn_ensemble(
     trims: Sequence[float],
     n_groups: int,
     sizes: Sizes,
-    agreement: float,
+    weight_power: float,
     nu: float,
     rng: np.random.RandomState,
 ) -> tuple[Ensemble, RowParts]:
@@ -160,7 +160,7 @@ def learn_ensemble(
     n_groups : int
         Row j of X is kept from group j mod n_groups.
     sizes : Sizes
-    agreement : float
+    weight_power : float
         Power of the weights, see `agreement_weights`.
     nu : float
         Of the one-class SVM.
@@ -184,7 +184,7 @@ def learn_ensemble(
     parts = row_parts(X, scaling, histogram, packed, names)
     calibration = fit_calibration(parts)
     Z = z_scores(parts, calibration)
-    weights = agreement_weights(Z, agreement, [PARTS[name].joined for name in names])
+    weights = agreement_weights(Z, weight_power, [PARTS[name].joined for name in names])
     history = np.stack([member.history for member in members])
     model = Ensemble(scaling, histogram, packed, len(trims), calibration, weights, np.empty(0), 0.0, history, names)
     some = np.ascontiguousarray(model.typicality(Z[:PLANE_ROWS]))

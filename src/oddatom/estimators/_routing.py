@@ -111,7 +111,7 @@ def _open(detector: Any, X: Any) -> Source | None:
             from oddatom.rows.device.tensor_source import TensorSource
 
             return TensorSource(X, device)
-    if _paths(X) is not None:
+    if _paths(X) is not None or _beyond_memory(X):
         check_elsewhere(detector)
     return _open_files(X, detector.device)
 
@@ -159,9 +159,12 @@ def _open_files(X: Any, device: str) -> Source | None:
 
             return ClusterSource(paths, device=device)
         return FileSource(paths)  # on the CPU, whatever `device` says
-    if (isinstance(X, np.memmap) and X.ndim == 2) or scipy.sparse.issparse(X):
-        return FileSource(X) if too_large(X.shape) else None
-    return None
+    return FileSource(X) if _beyond_memory(X) else None
+
+
+def _beyond_memory(X: Any) -> bool:
+    """Whether X is a memory map, or sparse rows, too large to be worked on as one array."""
+    return ((isinstance(X, np.memmap) and X.ndim == 2) or scipy.sparse.issparse(X)) and too_large(X.shape)
 
 
 def _has_client() -> bool:

@@ -356,10 +356,23 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         checked = check_rows(self, X, reset=False)
         out = np.empty(checked.shape)
         with threads(self.n_jobs):
-            members = self.ensemble_.packed.centroids.shape[0]
-            for rows, Z in self._chunks(checked, max(1, EXPLAIN_NUMBERS // (members * checked.shape[1]))):
+            for rows, Z in self._chunks(checked, self._explained_rows):
                 out[rows] = share_out(self._score(Z), feature_shares(checked[rows], self.ensemble_, Z, self.scoring_))
         return Explanation(as_frame_like(out, X), None)
+
+    def _feature_shares(self, X: np.ndarray) -> np.ndarray:
+        """Return the share of every feature in the oddity of checked rows, (n_samples, n_features); rows sum to 1."""
+        out = np.empty(X.shape)
+        with threads(self.n_jobs):
+            for rows, Z in self._chunks(X, self._explained_rows):
+                out[rows] = feature_shares(X[rows], self.ensemble_, Z, self.scoring_)
+        return out
+
+    @property
+    def _explained_rows(self) -> int:
+        """Rows that are explained at a time: terms are held for every member."""
+        members, _, m = self.ensemble_.packed.centroids.shape
+        return max(1, EXPLAIN_NUMBERS // (members * m))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from oddatom import __version__
 from oddatom._atomic import write_atomic
 from oddatom._within import detector_within
-from oddatom.arrays.namespaces import like, namespace
+from oddatom.arrays.namespaces import like
 from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
 from oddatom.onnx.pursuit import pursue
+from oddatom.scaling.linear import Scaling
 from oddatom.scores import score
 from oddatom.scores.margin import linear_margin
 
@@ -40,7 +41,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
 
     The detectors that can be exported are `DPLOCSVM`, whose margin is linear (representation="analysis"), `DLOCSVM`
     and `DPLOCSVM` with codes by matching pursuit of up to 32 non-zeros, written out step by step, `OddAtomDetector`,
-    and `LinearOneClassSVM`; each with any `score`, and with any threshold but ("fdr", q), which judges rows together.
+    and `LinearOneClassSVM`; each with any `scoring`, and with any threshold but ("fdr", q), which judges rows together.
     Rows are worked on all at once: an ensemble takes about 8·M·(n_centroids + n_atoms + 4 m) bytes a row, so score
     tables in batches.
 
@@ -102,7 +103,7 @@ def _scores(X: Any, model: Any) -> Any:
     if isinstance(model, OddAtomDetector):
         return model.ensemble_.score_rows(X, model.scoring_)
     if isinstance(model, LinearOneClassSVM):
-        return namespace(X).sum(X * like(model.coef_[0], X), axis=-1)
+        return linear_margin(X, Scaling(None, None, 1.0), model.coef_[0])
     if _is_linear(model):
         return linear_margin(X, model.scaling_, model._plane)
     D = model.components_

@@ -44,7 +44,10 @@ class Journal:
                 "more than the runs of a command that was killed, or choose another --output."
             )
         runs, commands = self._read_parquet(folder / PARQUET)
-        self._database = sqlite3.connect(self.path, timeout=0, isolation_level=None)
+        try:
+            self._database = sqlite3.connect(self.path, timeout=0, isolation_level=None)
+        except sqlite3.Error as error:
+            raise OSError(f"{str(self.path)!r} cannot be opened: {error}. Choose another --output.") from None
         try:
             self._open(runs, commands)
         except BaseException:
@@ -117,7 +120,7 @@ class Journal:
             self._database.executemany(statement, rows)
             return []
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
                 raise ValueError(
                     f"another program is writing runs into {str(self.path.parent)!r}. Wait for it, or choose another "
                     "--output."

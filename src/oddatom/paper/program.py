@@ -2,7 +2,7 @@
 
 Codes by OMP once, their support fixed; six sweeps; after each, libsvm on the codes, stopped early. An atom is found by
 50 damped power steps from the constant vector, a pair by 200 subgradient steps from it; neither is run to its end, and
-pairs are never trimmed. The exact learners are in `oddatom.learning`.
+pairs are never trimmed. The exact learners are in `oddatom.learners`.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Pass(NamedTuple):
         Of the method of a shard.
     phase : one of PHASES
     reads, writes, changes : sets of STATE
-        What it depends on, overwrites whole, and changes in place.
+        What its effect depends on, what it overwrites whole, and what it changes in place.
     symmetric : tuple of int
         Positions in the answer of symmetric matrices, or of those whose lower triangle alone is used.
     counts : tuple of int

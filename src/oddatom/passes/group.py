@@ -37,10 +37,12 @@ class ShardGroup(Generic[S_co]):
 
     def map(self, method: Callable[Concatenate[S_co, P], T], *args: P.args, **kwargs: P.kwargs) -> list[T]:
         """Ask every shard the same; return the answers in the order of the shards."""
+        _refuse(kwargs)
         return self._round(declared(method), args, None)
 
     def sum(self, method: Callable[Concatenate[S_co, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Ask every shard the same and add up the answers (tuples of arrays or numbers), first shard first."""
+        _refuse(kwargs)
         answers = self._round(declared(method), args, None)
         total = answers[0]
         for answer in answers[1:]:
@@ -51,6 +53,7 @@ class ShardGroup(Generic[S_co]):
         self, method: Callable[Concatenate[S_co, A, P], T], pieces: Sequence[A], *args: P.args, **kwargs: P.kwargs
     ) -> list[T]:
         """Hand the k-th piece to the k-th shard."""
+        _refuse(kwargs)
         return self._round(declared(method), args, pieces)
 
     def close(self) -> None:
@@ -72,3 +75,8 @@ class ShardGroup(Generic[S_co]):
             answers = [getattr(s, name)(p, *args) for s, p in zip(self.shards, pieces, strict=True)]
             sent = len(self.shards) * n_bytes(args) + n_bytes(pieces)
         return answers, sent, n_bytes(answers)
+
+
+def _refuse(kwargs: dict[str, Any]) -> None:
+    if kwargs:
+        raise TypeError(f"Passes take arguments by position. Got {', '.join(kwargs)} by name.")

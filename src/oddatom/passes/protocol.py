@@ -72,7 +72,7 @@ class WeightedPasses(MarginPasses, Protocol):
     def svm_quantile(self, C: float) -> float:
         """Return the lowest margin such that the weights of the rows up to it add up to C."""
 
-    @shard_pass("svm", reads="margins", writes="distances multipliers band")
+    @shard_pass("svm", reads="svm_rows scale margins", writes="distances multipliers band")
     def svm_weighted_band(self, rho: float, size: int) -> tuple[Block, np.ndarray, np.ndarray, float, bool]:
         """Return the `size` rows nearest the margin, or more that are as near, and their weights; fix the others."""
 

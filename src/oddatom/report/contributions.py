@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from oddatom.arrays.threads import threads
-from oddatom.ensemble.shares import feature_shares
 from oddatom.estimators import OddAtomDetector
 
 OF_SCORE = "The share of the row's oddity that each column has; the shares of a row sum to 100 %."
@@ -28,10 +26,7 @@ def oddity_shares(detector: Any, X: np.ndarray, usual: np.ndarray) -> tuple[np.n
         Rows to compare with, where the explanation is not of oddity itself.
     """
     if isinstance(detector, OddAtomDetector):
-        ensemble = detector.ensemble_
-        with threads(detector.n_jobs):
-            Z = ensemble.z_scores(ensemble.parts(X))
-            return feature_shares(X, ensemble, Z, detector.scoring_), OF_SCORE
+        return detector._feature_shares(X), OF_SCORE
     contributions = detector.explain(X).contributions
     if contributions is None:
         return None, OF_KERNEL

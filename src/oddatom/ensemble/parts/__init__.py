@@ -17,7 +17,13 @@ PARTS: dict[str, Part] = {}
 
 
 def register(part: Part) -> Part:
-    """Add a part to those that ensembles are learned with from now on."""
+    """Add a part, of a new name, to those that ensembles are learned with from now on."""
+    if part.name in PARTS or part.name in ("joined", "margin"):
+        raise ValueError(f"There is a score or part called {part.name!r} already. Give the part another name.")
+    if part.largest and part.rest is not None:
+        raise ValueError(
+            f"The part {part.name!r} is its largest term, which leaves no rest. Leave `rest` or `largest` out."
+        )
     PARTS[part.name] = part
     return part
 

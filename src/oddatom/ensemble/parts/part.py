@@ -18,7 +18,7 @@ class Part(NamedTuple):
     terms : function of CodedRows
         Returns (M, N, m) of the members, or (N, m). Terms are larger for features that are odd.
     rest : function of CodedRows, optional
-        What belongs to no feature: (M, N), or (N,) or (m,)-free numbers that broadcast to it.
+        What belongs to no feature: (M, N) or (N,), or what broadcasts to that.
     of_members : bool
         Whether each member has a value of its own.
     largest : bool

@@ -19,6 +19,8 @@ from oddatom.scaling.linear import Scaling
 
 SHARDS: dict[str, Callable[[np.ndarray], SweepPasses]] = {"sparse": LocalShard, "pairs": PairShard}
 
+WEIGHTED: dict[str, Callable[[np.ndarray, np.ndarray], SweepPasses]] = {"sparse": WeightedShard}
+
 
 class ArraySource(Source):
     """One block, which is never copied but to scale it; the learner's rows are made once.
@@ -45,7 +47,7 @@ class ArraySource(Source):
     def group(self, row_map: RowMap, shard: str) -> ShardGroup[Any]:
         """Return one shard of the learner's rows."""
         Y = self.learner_rows(row_map)
-        return ShardGroup([SHARDS[shard](Y) if self.weights is None else WeightedShard(Y, self.weights)])
+        return ShardGroup([SHARDS[shard](Y) if self.weights is None else WEIGHTED[shard](Y, self.weights)])
 
     def check_finite(self) -> None:
         """Nothing is left to check: the rows were when they were taken in."""
