@@ -248,3 +248,16 @@ def test_signals_are_the_callers_in_its_process(run, table, tmp_path):
     assert run("detect", table, "-o", tmp_path / "o.csv", "--no-report", "-q").code == 0
     assert [signal.getsignal(number) for number in numbers] == before
     assert signal.set_wakeup_fd(-1) == -1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_signal_to_a_forked_child_leaves_the_parent_alone():
+    code = (
+        "import os, signal, time; from oddatom.cli.stopping import stop_on_signals; stop_on_signals(0.2)\n"
+        "child = os.fork()\n"
+        "if child == 0: time.sleep(30)\n"
+        "time.sleep(0.2); os.kill(child, signal.SIGTERM); status = os.waitpid(child, 0)[1]; time.sleep(0.6)\n"
+        "print(os.WTERMSIG(status))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str(int(signal.SIGTERM)), "")

@@ -511,3 +511,9 @@ def test_no_data_is_one_line(tmp_path, capsys):
     assert main(["paper", "--datasets", "glass", "-o", str(tmp_path / "out"), "--data", str(tmp_path)]) == 1
     assert "--data" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_journal_that_cannot_be_opened_is_named(tmp_path):
+    (tmp_path / "runs.sqlite").mkdir()
+    with pytest.raises(OSError, match=r"runs\.sqlite' cannot be opened: .*Choose another --output"):
+        Journal(tmp_path, {"seed": 0})

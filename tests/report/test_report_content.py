@@ -12,9 +12,10 @@ from ensembles import factors, mixture
 from learned import KINDS, make_detector, rows
 from oddatom import DLOCSVM, OddAtomDetector
 from oddatom.ensemble.coded import row_codes
+from oddatom.estimators import odd_atom
 from oddatom.report import gather_content, render_report
 from oddatom.report.atoms import odd_atoms
-from oddatom.report.contributions import by_source
+from oddatom.report.contributions import by_source, oddity_shares
 from oddatom.report.projection import map_points
 from report_contents import Outline
 
@@ -322,3 +323,19 @@ def test_the_content_is_plain(content):
     assert content.data.seed == "0"
     assert content.data.versions["oddatom"]
     assert " at 0x" not in str(content.parameters)
+
+
+def test_rows_are_explained_a_few_at_a_time(monkeypatch):
+    """Terms are held for every member: what is explained at once must not grow with the rows."""
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    X[7, 3] = 40.0
+    detector = OddAtomDetector(random_state=0).fit(X)
+    whole = oddity_shares(detector, X, X)[0]
+    held, inner = [], odd_atom.feature_shares
+    monkeypatch.setattr(odd_atom, "feature_shares", lambda rows, *rest: held.append(len(rows)) or inner(rows, *rest))
+    monkeypatch.setattr(odd_atom, "EXPLAIN_NUMBERS", 8 * 5 * 64)
+    np.testing.assert_array_equal(oddity_shares(detector, X, X)[0], whole)
+    assert max(held) <= 64
+    assert sum(held) == 300
+    assert whole[7].argmax() == 3
+    assert whole[7, 3] > 0.5
