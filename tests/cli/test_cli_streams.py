@@ -212,7 +212,37 @@ InFinaliser()
 def test_a_signal_that_falls_into_a_finaliser_is_not_lost(name, then):
     code, said = ended(IN_FINALISER.format(name=name, then=then))
     assert code == 128 + getattr(signal, name)
-    assert said.endswith(f"oddatom: {'interrupted' if name == 'SIGINT' else 'stopped'}; no file is half written.\n")
+    assert said == f"oddatom: {'interrupted' if name == 'SIGINT' else 'stopped'}; no file is half written.\n"
+
+
+def test_a_signal_that_falls_into_a_callback_from_c_is_not_lost():
+    """As numba's compiler calls one for each file of its cache."""
+    code, said = ended(
+        """
+import ctypes
+stop_on_signals(0.1)
+@ctypes.CFUNCTYPE(None)
+def called():
+    signal.raise_signal(signal.SIGINT)
+called()
+time.sleep(60)
+"""
+    )
+    assert (code, said) == (130, "oddatom: interrupted; no file is half written.\n")
+
+
+def test_what_else_is_dropped_is_still_reported():
+    code, said = ended(
+        """
+stop_on_signals()
+class Broken:
+    def __del__(self):
+        raise RuntimeError("in a finaliser")
+Broken()
+"""
+    )
+    assert code == 0
+    assert "RuntimeError: in a finaliser" in said
 
 
 def test_one_signal_does_not_cut_short_what_another_has_begun():

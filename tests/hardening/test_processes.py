@@ -5,7 +5,7 @@ import multiprocessing
 import pytest
 from small_models import run_script
 
-METHODS = [method for method in ("fork", "spawn", "forkserver") if method in multiprocessing.get_all_start_methods()]
+METHODS = [method for method in ("fork", "spawn") if method in multiprocessing.get_all_start_methods()]
 
 
 @pytest.mark.parametrize("how", [*METHODS[:1], *(pytest.param(m, marks=pytest.mark.slow) for m in METHODS[1:]), "loky"])

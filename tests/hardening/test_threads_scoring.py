@@ -6,9 +6,8 @@ import pytest
 from small_models import run_script
 
 LAYERS = [
-    "default",
+    "default",  # TBB, else OpenMP
     "workqueue",  # which ends the process where two threads enter parallel regions at once
-    pytest.param("omp", marks=pytest.mark.slow),
     pytest.param(
         "tbb", marks=[pytest.mark.slow, pytest.mark.skipif(importlib.util.find_spec("tbb") is None, reason="no TBB")]
     ),

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -476,6 +477,7 @@ def test_a_program_that_is_stopped_writes_its_runs(tmp_path):
     process = child(PROGRAM, tmp_path, stderr=subprocess.PIPE)
     while not journal.exists() or journal.stat().st_size < 30_000:  # a few runs are there
         assert process.poll() is None
+        time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
     said = process.communicate()[1]
     assert process.returncode == 128 + signal.SIGTERM, said

@@ -29,7 +29,11 @@ LOCAL = {"sparse": LocalShard, "pairs": PairShard}
 def running(n_workers):
     """A client of real worker processes, which start fast: they are forked from one that has imported everything."""
     # A worker not back by then is given up, its nanny with it, and comes again only by `ready`.
-    fast = {"distributed.worker.multiprocessing-method": "forkserver", "distributed.deploy.lost-worker-timeout": 3.0}
+    fast = {
+        "distributed.worker.multiprocessing-method": "forkserver",
+        "distributed.deploy.lost-worker-timeout": 3.0,
+        "distributed.comm.timeouts.connect": 3.0,  # whoever asks a killed worker for rows tries for that long
+    }
     with dask.config.set(fast):
         get_mp_context()
         multiprocessing.set_forkserver_preload(

@@ -25,14 +25,14 @@ def stop_on_signals(grace: float = GRACE) -> None:
     """Raise `Stopped` in the main thread on Ctrl-C, SIGTERM and SIGHUP; those that are ignored (nohup) stay so.
 
     An exception does not end the program where it waits outside Python, as for input that does not come, nor in a
-    finaliser, where Python drops it: then a thread ends it after `grace` seconds.
+    finaliser or a callback from C, where Python drops it: then a thread ends it after `grace` seconds.
     """
     if os.name != "posix":  # Ctrl-C is Python's there
         return
     usual = signal.SIG_DFL, signal.default_int_handler
     numbers = [one for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) in usual]
 
-    own = os.getpid()
+    own, report_dropped = os.getpid(), sys.unraisablehook
 
     def stop(number: int, frame: Any) -> None:
         if os.getpid() != own:  # a child that was forked ends by itself
@@ -43,6 +43,11 @@ def stop_on_signals(grace: float = GRACE) -> None:
             signal.signal(one, signal.SIG_IGN)  # another would interrupt what this one has begun
         raise Stopped(number)
 
+    def dropped(what: sys.UnraisableHookArgs) -> None:
+        if not isinstance(what.exc_value, Stopped):
+            report_dropped(what)
+
+    sys.unraisablehook = dropped
     heard, told = os.pipe()
     os.set_blocking(told, False)
     signal.set_wakeup_fd(told)
