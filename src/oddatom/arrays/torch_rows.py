@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from oddatom.exceptions import OddAtomError
+
 DTYPES = (torch.float64, torch.float32)
 # Room for what one pass makes of a block of rows. A block's size hangs on nothing else, such as the memory that
 # happens to be free: sums over blocks are the same, bit for bit, in every run.
@@ -22,15 +24,18 @@ def find_device(device: str | torch.device) -> torch.device:
     except RuntimeError:  # not a name that torch knows
         found = torch.device("meta")
     if found.type not in WORK_BYTES:
-        raise ValueError(f"The 'device' parameter must be 'cpu', 'cuda' or 'cuda:k'. Got {str(device)!r} instead.")
+        problem = f"The 'device' parameter must be 'cpu', 'cuda' or 'cuda:k'. Got {str(device)!r} instead."
+        raise OddAtomError(problem, parameter="device", value=device)
     if found.type == "cpu":
         return torch.device("cpu")
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if (found.index or 0) >= count:
-        raise ValueError(
+        raise OddAtomError(
             f"The 'device' parameter must name a device that torch can use. Got {str(device)!r} instead, and torch "
-            f"finds {count or 'no'} CUDA device{'s' if count > 1 else ''} here; pass "
-            f"{repr('cuda:0') if count else repr('cpu')}."
+            f"finds {count or 'no'} CUDA device{'s' if count > 1 else ''} here",
+            parameter="device",
+            value=device,
+            advice=f"pass {'cuda:0' if count else 'cpu'!r}.",
         )
     return torch.device("cuda", torch.cuda.current_device() if found.index is None else found.index)
 
@@ -79,14 +84,12 @@ class DeviceRows:
     def __init__(self, Y: Any, device: torch.device, dtype: torch.dtype | None, *, stream: bool = False) -> None:
         tensor = Y.detach() if isinstance(Y, torch.Tensor) else from_numpy(np.asarray(Y))
         if tensor.ndim != 2:
-            raise ValueError(f"Rows must come as a table, N×m. Got {tensor.ndim} dimensions instead; reshape them.")
+            raise no_table(tensor.ndim)
         if dtype is None:
             dtype = tensor.dtype if tensor.dtype in DTYPES else torch.float64
         if dtype not in DTYPES:
-            raise ValueError(
-                f"The 'dtype' parameter must be torch.float64 or torch.float32. Got {dtype} instead; None takes that "
-                "of the rows."
-            )
+            problem = f"The 'dtype' parameter must be torch.float64 or torch.float32. Got {dtype} instead"
+            raise OddAtomError(problem, parameter="dtype", value=dtype, advice="None takes that of the rows.")
         self.device, self.dtype = device, dtype
         self.tensor = tensor if stream else tensor.to(device, dtype).contiguous()
 
@@ -104,6 +107,12 @@ class DeviceRows:
         size = rows_per_block(self.device, bytes_per_row) if bytes_per_row else max(N, 1)
         for lo, hi in spans(N, size):
             yield lo, hi, self.tensor[lo:hi].to(self.device, self.dtype, non_blocking=True)
+
+
+def no_table(n_dimensions: int) -> OddAtomError:
+    """Return the error that rows have another number of dimensions than two."""
+    problem = f"Rows must come as a table, n_samples × n_features. Got {n_dimensions} dimensions instead"
+    return OddAtomError(problem, parameter="X", value=n_dimensions, advice="reshape them.")
 
 
 def from_numpy(Y: np.ndarray) -> torch.Tensor:

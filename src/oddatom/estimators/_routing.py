@@ -17,6 +17,7 @@ from oddatom.exceptions import OddAtomError, ParameterError
 from oddatom.rows import Source
 from oddatom.rows import blocks as passes
 from oddatom.rows.array import ArraySource
+from oddatom.rows.checks import check_columns
 from oddatom.rows.device import find
 from oddatom.rows.files.file_source import FileSource, too_large
 
@@ -57,7 +58,7 @@ def score_elsewhere(detector: Any, X: Any) -> Any:
     source = X if isinstance(X, Source) else _open_files(X, detector.device)
     if source is not None:
         try:
-            check_columns(detector, source)
+            check_columns(detector, source.n_features, source.feature_names)
             return np.concatenate([np.empty(0), *source.map(passes.scores, detector)])
         finally:
             if source is not X:
@@ -69,27 +70,9 @@ def score_elsewhere(detector: Any, X: Any) -> Any:
             from oddatom.rows.device.tensor_source import TensorSource
 
             rows = TensorSource(X, device, stream=True)
-            check_columns(detector, rows)
+            check_columns(detector, rows.n_features, rows.feature_names)
             return detector._device_scores(rows.tensor, device).cpu().numpy()
     return None
-
-
-def check_columns(detector: Any, source: Source) -> None:
-    """Refuse rows whose columns are not those of the fit."""
-    names, wanted = source.feature_names, getattr(detector, "feature_names_in_", None)
-    if names is not None and wanted is not None and list(wanted) != list(names):
-        extra = [n for n in names if n not in set(wanted)] or [n for n in wanted if n not in set(names)] or names
-        raise OddAtomError(
-            f"The columns must be those of the fit, in their order; {extra[0]!r} is not in its place.",
-            parameter="X",
-            advice=f"Pass {', '.join(map(repr, list(wanted)[:10]))}.",
-        )
-    if source.n_features != detector.n_features_in_:
-        raise OddAtomError(
-            f"X has {source.n_features} features, but {type(detector).__name__} is expecting "
-            f"{detector.n_features_in_} features as input.",
-            parameter="X",
-        )
 
 
 def _open(detector: Any, X: Any) -> Source | None:

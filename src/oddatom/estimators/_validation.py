@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from oddatom.arrays.memory import usable_memory
 from oddatom.exceptions import OddAtomError, ParameterError
+from oddatom.rows.checks import not_finite
 
 DEVICE = [str]  # see `check_parameters`; whether it is there is seen where rows are taken to it
 N_JOBS = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
@@ -95,16 +96,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
             suspect = not np.isfinite(rows.sum())
         bad = np.flatnonzero(~np.isfinite(rows).all(axis=0)) if suspect else np.empty(0, int)
     if bad.size:
-        names = getattr(estimator, "feature_names_in_", ())
-        listed = ", ".join(repr(str(names[i])) if i < len(names) else str(i) for i in bad[:10])
-        more = f" and {bad.size - 10} more" if bad.size > 10 else ""
-        raise OddAtomError(
-            f"Input X contains NaN or infinity in column{'s' if bad.size > 1 else ''} {listed}{more}.",
-            parameter="X",
-            advice=f"{owner} needs finite numbers: fill missing values in (for instance with "
-            "sklearn.impute.SimpleImputer) or drop those rows or columns.",
-            owner=owner,
-        )
+        raise not_finite(bad, getattr(estimator, "feature_names_in_", None), owner)
     return rows if accept_sparse or not scipy.sparse.issparse(rows) else _dense(rows)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from oddatom.arrays.threads import threads
 from oddatom.coding.statistics import CodeStatistics, code_sums, statistics_of
+from oddatom.rows.checks import not_finite
 from oddatom.rows.row_map import RowMap
 from oddatom.scaling.column_statistics import Columns, fit_columns
 from oddatom.scaling.linear import Scaling
@@ -35,13 +36,7 @@ def check_extent(source: Source) -> tuple[np.ndarray, np.ndarray]:
     low, high = np.min(low, axis=0), np.max(high, axis=0)
     bad = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
     if bad.size:
-        names = source.feature_names
-        listed = ", ".join(str(i) if names is None else repr(names[i]) for i in bad[:10])
-        more = f" and {bad.size - 10} more" if bad.size > 10 else ""
-        raise ValueError(
-            f"Input X contains NaN or infinity in column{'s' if bad.size > 1 else ''} {listed}{more}. Fill missing "
-            "values in or drop those rows or columns."
-        )
+        raise not_finite(bad, source.feature_names)
     return low, high
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import dask
 import numpy as np
 
+from oddatom.exceptions import OddAtomError
+from oddatom.rows.checks import check_columns
 from oddatom.rows.dask.holder import as_rows
 
 # Attributes of a detector that scoring does without; most have an entry for every training row.
@@ -37,15 +39,24 @@ def lazy_scores(detector: Any, X: Any) -> Any:
 
     An error in a chunk, such as NaN, is raised when it is computed.
     """
-    is_frame = hasattr(X, "columns")
-    _check_columns(detector, X, is_frame)
     scorer = for_workers(detector)
-    if is_frame:
+    if hasattr(X, "columns"):
+        check_columns(detector, len(X.columns), list(X.columns))
         import pandas as pd
 
         return X.map_partitions(score_frame, scorer, meta=pd.Series(dtype=np.float64))
+    check_dimensions(X)
+    check_columns(detector, X.shape[1], None)
     sent = dask.delayed(scorer, pure=True, traverse=False)  # once, not in every task
     return one_column_chunk(X).map_blocks(score_block, sent, drop_axis=1, dtype=np.float64, meta=np.empty(0))
+
+
+def check_dimensions(X: Any) -> None:
+    """Refuse a Dask array that is not rows × features."""
+    n = getattr(X, "ndim", 1)
+    if n != 2:
+        problem = f"Expected a Dask array of two dimensions, rows × features. Got {n} instead"
+        raise OddAtomError(problem, parameter="X", advice="reshape it.")
 
 
 def one_column_chunk(X: Any) -> Any:
@@ -65,22 +76,3 @@ def score_frame(frame: Any, detector: Any) -> Any:
     import pandas as pd
 
     return pd.Series(score_block(frame, detector), index=frame.index, dtype=np.float64)
-
-
-def _check_columns(detector: Any, X: Any, is_frame: bool) -> None:
-    """Refuse columns that are not those of the fit."""
-    if not is_frame and getattr(X, "ndim", None) != 2:
-        raise ValueError(f"Expected a Dask array of two dimensions, rows × features. Got {X.ndim} instead; reshape it.")
-    found = len(X.columns) if is_frame else X.shape[1]
-    if found != detector.n_features_in_:
-        raise ValueError(
-            f"X has {found} features, but {type(detector).__name__} is expecting {detector.n_features_in_} features as "
-            "input."
-        )
-    wanted = getattr(detector, "feature_names_in_", None)
-    if is_frame and wanted is not None and list(X.columns) != list(wanted):
-        odd = next(name for name, other in zip(X.columns, wanted, strict=True) if name != other)
-        raise ValueError(
-            f"The columns must be those of the fit, in their order; {odd!r} is not in its place. Pass "
-            f"{', '.join(map(repr, list(wanted)[:10]))}."
-        )

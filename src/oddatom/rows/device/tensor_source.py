@@ -10,10 +10,11 @@ import scipy.sparse
 import torch
 from sklearn.utils.validation import check_array
 
-from oddatom.arrays.torch_rows import DTYPES, from_host, from_numpy, rows_per_block, spans
+from oddatom.arrays.torch_rows import DTYPES, from_host, from_numpy, no_table, rows_per_block, spans
 from oddatom.coding.statistics import CodeStatistics
 from oddatom.passes.group import ShardGroup
 from oddatom.rows import blocks as passes
+from oddatom.rows.checks import not_finite
 from oddatom.rows.device.torch_codes import row_code_statistics
 from oddatom.rows.device.torch_features import TensorColumns, apply_kernel_map, scale_rows
 from oddatom.rows.device.torch_pairs import TorchPairShard
@@ -54,12 +55,7 @@ class TensorSource(Source):
             bad |= ~torch.isfinite(block).all(dim=0)
         columns = np.flatnonzero(bad.cpu().numpy())
         if columns.size:
-            names = self.feature_names
-            listed = ", ".join(str(i) if names is None else repr(names[i]) for i in columns[:10])
-            raise ValueError(
-                f"Input X contains NaN or infinity in column{'s' if columns.size > 1 else ''} {listed}. Fill missing "
-                "values in or drop those rows or columns."
-            )
+            raise not_finite(columns, self.feature_names)
 
     def _blocks(self) -> Any:
         for lo, hi in spans(self.shape[0], rows_per_block(self.device, 32 * self.n_features)):
@@ -127,7 +123,7 @@ def as_tensor(X: Any) -> tuple[torch.Tensor, list[str] | None]:
         array = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_samples=0)
         rows = from_numpy(array)
     if rows.ndim != 2:
-        raise ValueError(f"Rows must come as a table, n_samples × n_features. Got {rows.ndim} dimensions instead.")
+        raise no_table(rows.ndim)
     if rows.dtype not in DTYPES:
         rows = rows.to(torch.float64)
     names = list(getattr(X, "columns", ()))
