@@ -74,7 +74,7 @@ class Console:
     def show(self, text: str = "") -> None:
         """Write a line of the answer to standard output, as it is."""
         if self.out is None:
-            raise ValueError("standard output is closed, and the answer goes there. Open it.")
+            raise output_closed()
         print(text, file=self.out)
 
     def show_lines(self, lines: Iterable[str]) -> None:
@@ -130,6 +130,13 @@ class Console:
         if self._drawing:
             self.err.write(_CLEAR + text)
             self.err.flush()
+
+
+def output_closed() -> ValueError:
+    """Return the error that the answer has no place to go."""
+    from oddatom import OddAtomError  # comes with scikit-learn, which `--help` does not wait for
+
+    return OddAtomError("standard output is closed, and the answer goes there.", advice="Open it.")
 
 
 def _is_terminal(stream: IO[str]) -> bool:

@@ -13,6 +13,7 @@ from oddatom.cli.learning import USUAL_ROWS, Results, column_shares, results
 from oddatom.cli.listing import show_json
 from oddatom.cli.loading import load_pipeline
 from oddatom.cli.tables import full_batches, open_source, told
+from oddatom.exceptions import OddAtomError
 
 COLUMNS = 10  # named per row
 BAR = 24
@@ -83,7 +84,8 @@ def _rows(
             kept = sorted(kept, key=lambda one: one[:2])[: options.top]
     if len(kept) < len(wanted):
         missing = min(wanted - {one[1] for one in kept}) + 1
-        raise ValueError(f"there is no row {missing:,}: the table has {start:,} rows. The first is --row 1.")
+        problem = f"there is no row {missing:,}: the table has {start:,} rows."
+        raise OddAtomError(problem, parameter="row", value=missing, advice="The first is --row 1.")
     each = [one[4] for one in kept]
     p_values = None if each[0].p_values is None else np.concatenate([one.p_values for one in each])
     joined = Results(np.array([one[0] for one in kept]), p_values, np.concatenate([one.flagged for one in each]))

@@ -13,6 +13,7 @@ from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector
 from oddatom.cli.console import Console
 from oddatom.cli.listing import say_columns
 from oddatom.decisions import flag
+from oddatom.exceptions import OddAtomError
 from oddatom.model_io.files import content_of
 from oddatom.report.contributions import by_source, oddity_shares
 from oddatom.table import make_detector
@@ -40,7 +41,8 @@ def fit_pipeline(options: argparse.Namespace, table: pa.Table, console: Console)
     pipeline = make_pipeline(options)
     encoder, detector = pipeline["table"], pipeline["detector"]
     if table.num_rows < 2:
-        raise ValueError("the table has one row: there is nothing to compare it with. Pass at least two.")
+        problem = "the table has one row: there is nothing to compare it with."
+        raise OddAtomError(problem, parameter="table", value=options.table, advice="Pass at least two.")
     if table.num_rows < 2 * FOLDS and options.detector != "oddatom":
         detector.set_params(n_folds=None)
     X = encoder.fit_transform(table)

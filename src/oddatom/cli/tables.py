@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from oddatom.cli.advice import as_option
-from oddatom.cli.console import Console, WrongUse, printable
-from oddatom.exceptions import TableError, TableWarning
+from oddatom.cli.console import Console, WrongUse, output_closed, printable
+from oddatom.exceptions import OddAtomError, TableError, TableWarning
 from oddatom.table import TableWriter, open_table
 
 BATCH_ROWS = 65_536
@@ -73,11 +73,13 @@ def check_places(*files: str | None, read: Sequence[str] = ()) -> None:
             raise WrongUse(f"{path!r} is read, and would be written over. Choose another name for the result.")
         folder = os.path.dirname(path)
         if os.path.isdir(path):
-            raise ValueError(f"{path!r} is a folder. Name a file in it.")
+            raise OddAtomError(f"{path!r} is a folder.", value=path, advice="Name a file in it.")
         if not os.path.isdir(folder):
-            raise ValueError(f"there is no folder {folder!r} to write in. Make it, or choose another place.")
+            problem = f"there is no folder {folder!r} to write in."
+            raise OddAtomError(problem, value=path, advice="Make it, or choose another place.")
         if not os.access(folder, os.W_OK):
-            raise ValueError(f"the folder {folder!r} may not be written in. Choose another place.")
+            problem = f"the folder {folder!r} may not be written in."
+            raise OddAtomError(problem, value=path, advice="Choose another place.")
 
 
 def table_writer(path: str) -> TableWriter:
@@ -91,9 +93,10 @@ def table_writer(path: str) -> TableWriter:
 def check_streams(options: argparse.Namespace, output: str | None) -> None:
     """Raise where rows or JSON cannot go to standard output, or both would."""
     if options.json and sys.stdout is None:
-        raise ValueError("standard output is closed, and the answer goes there. Open it.")
+        raise output_closed()
     if output == "-" and sys.stdout is None:
-        raise ValueError("standard output is closed. Pass -o FILE for the rows, or open it.")
+        advice = "Pass -o FILE for the rows, or open it."
+        raise OddAtomError("standard output is closed.", parameter="output", value=output, advice=advice)
     if options.json and output == "-":
         raise WrongUse("--json and the rows both go to standard output. Pass -o FILE for the rows, or leave --json.")
 

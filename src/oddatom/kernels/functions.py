@@ -13,6 +13,7 @@ from numba import njit, prange
 
 from oddatom.arrays.sums import FUSED
 from oddatom.arrays.threads import split
+from oddatom.exceptions import OddAtomError
 
 GAMMAS = ("scale", "auto", "median")
 _RBF, _LAPLACIAN, _POLYNOMIAL, _SIGMOID, _LINEAR, _COSINE = range(6)
@@ -61,7 +62,7 @@ class Kernel(NamedTuple):
     def __call__(self, Y: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """Return k(y, z) for all rows y of Y (N×m) and z of Z (M×m), N×M."""
         if callable(self.function):
-            return _checked(self.function(_read_only(Y), _read_only(Z)), Y.shape[0], Z.shape[0])
+            return _called(self.function, Y, Z)
         kind = KERNELS[self.function]
         Y, Z = np.ascontiguousarray(Y), np.ascontiguousarray(Z)
         if kind == _COSINE:
@@ -87,20 +88,23 @@ def _read_only(Y: np.ndarray) -> np.ndarray:
     return Y
 
 
-def _checked(K: Any, n: int, m: int) -> np.ndarray:
-    K = np.asarray(K)
+def _called(function: KernelFunction, Y: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Return what a kernel function gives for two arrays of rows, if that is their kernel matrix."""
+    n, m = Y.shape[0], Z.shape[0]
+    K = np.asarray(function(_read_only(Y), _read_only(Z)))
     if K.dtype.kind not in "fiub":
-        raise ValueError(
-            f"A kernel function must return a dense array of real numbers. Got an array of {K.dtype} instead."
-        )
+        problem = f"A kernel function must return a dense array of real numbers. Got an array of {K.dtype} instead."
+        raise OddAtomError(problem, parameter="kernel", value=function)
     K = np.asarray(K, dtype=np.float64, order="C")
     if K.shape != (n, m):
-        raise ValueError(
-            f"A kernel function must return an array of shape {(n, m)} for {n} and {m} rows. Got {K.shape} instead; "
-            "it is called with two arrays of rows, not with two rows."
+        problem = (
+            f"A kernel function must return an array of shape {(n, m)} for {n} and {m} rows. Got {K.shape} instead"
         )
+        advice = "it is called with two arrays of rows, not with two rows."
+        raise OddAtomError(problem, parameter="kernel", value=function, advice=advice)
     if not np.isfinite(K).all():
-        raise ValueError("The kernel function returned NaN or infinity. Make it finite for all rows.")
+        problem, advice = "The kernel function returned NaN or infinity.", "Make it finite for all rows."
+        raise OddAtomError(problem, parameter="kernel", value=function, advice=advice)
     return K
 
 
@@ -115,9 +119,11 @@ def check_range(K: np.ndarray) -> np.ndarray:
     """Return K, a matrix of training rows, where its entries leave room to work with."""
     size = float(np.abs(K).max(initial=0.0))
     if not size <= LARGEST:
-        raise ValueError(
-            f"The kernel overflows on the training rows: its values go up to {size:.3g}, and {LARGEST:g} is the most. "
-            "Scale the data, or lower gamma or degree; divide a precomputed matrix by a constant."
+        raise OddAtomError(
+            f"The kernel overflows on the training rows: its values go up to {size:.3g}, and {LARGEST:g} is the most.",
+            parameter="kernel",
+            value=size,
+            advice="Scale the data, or lower gamma or degree; divide a precomputed matrix by a constant.",
         )
     return K
 

@@ -18,7 +18,7 @@ import numpy as np
 from oddatom.boundary.libsvm import fit_libsvm
 from oddatom.boundary.plane import OneClassFit, fit_one_class, is_flat, quantile_offset
 from oddatom.boundary.weighted import fit_weighted, weighted_quantile_offset
-from oddatom.exceptions import WorkerLostError
+from oddatom.exceptions import OddAtomError, WorkerLostError
 from oddatom.history import History
 from oddatom.passes import MarginPasses, PlanePasses, ShardGroup, SweepPasses, WeightedPasses
 from oddatom.passes.meter import Meter
@@ -187,9 +187,11 @@ def lagrangian(group: ShardGroup[S], model: Model, learner: Learner[S]) -> float
 def check_overflow(square: float, learner: Learner[S]) -> None:
     """Refuse to go on with codes, or weights of them, whose square has overflowed."""
     if not np.isfinite(square):
-        raise ValueError(
-            f"The codes overflowed in the update of an atom: the SVM's weight eta = {learner.eta:g} is too large. "
-            "Lower the 'coupling' parameter; 1 is the paper's."
+        raise OddAtomError(
+            f"The codes overflowed in the update of an atom: the SVM's weight eta = {learner.eta:g} is too large.",
+            parameter="coupling",
+            value=learner.eta,
+            advice="Lower the 'coupling' parameter; 1 is the paper's.",
         )
 
 

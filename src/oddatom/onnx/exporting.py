@@ -15,6 +15,7 @@ from oddatom._atomic import write_atomic
 from oddatom._within import detector_within
 from oddatom.arrays.namespaces import like
 from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
+from oddatom.exceptions import OddAtomError, ParameterError
 from oddatom.onnx.pursuit import pursue
 from oddatom.scaling.linear import Scaling
 from oddatom.scores import score
@@ -128,46 +129,54 @@ def _check(model: Any, dtype: str) -> None:
     """Raise, before any work, where a model cannot be exported."""
     name = type(model).__name__
     if dtype not in _DTYPES:
-        raise ValueError(f"The 'dtype' parameter of to_onnx must be one of {_DTYPES}. Got {dtype!r} instead.")
+        raise ParameterError("to_onnx", "dtype", f"must be one of {_DTYPES}. Got {dtype!r} instead.", value=dtype)
     if type(model) not in _EXPORTED:
         known = ", ".join(one.__name__ for one in _EXPORTED)
-        raise ValueError(
-            f"The 'model' parameter of to_onnx must be one of {known}. Got {name} instead; {_advice(model)}."
-        )
+        problem = f"must be one of {known}. Got {name} instead"
+        raise ParameterError("to_onnx", "model", problem, value=model, advice=_advice(model))
     check_is_fitted(model)
     threshold = getattr(model, "threshold_", None)
     if threshold is not None and threshold.kind == "fdr":
-        raise ValueError(
+        raise OddAtomError(
             f"{name} cannot be exported with threshold=('fdr', {threshold.level}): labels of rows would depend on the "
-            "other rows. Call set_threshold with 'auto', 'svm' or a share first."
+            "other rows.",
+            parameter="threshold",
+            value=("fdr", threshold.level),
+            advice="Call set_threshold with 'auto', 'svm' or a share first.",
+            owner=name,
         )
     if isinstance(model, OddAtomDetector | LinearOneClassSVM) or _is_linear(model):
         return
     n_atoms = model.components_.shape[0]
     if n_atoms == 0:
-        raise ValueError(f"{name} has no atoms left, so there is nothing to export. Lower beta and fit again.")
+        problem = f"{name} has no atoms left, so there is nothing to export."
+        raise OddAtomError(problem, parameter="beta", value=model.beta, advice="Lower beta and fit again.", owner=name)
     s = min(model.n_nonzero_, n_atoms)
     if s > MOST_NONZERO:
-        raise ValueError(
+        raise OddAtomError(
             f"{name} cannot be exported with {s} non-zeros: the steps of its coding are written out, {MOST_NONZERO} at "
-            "most. Fit with a lower n_nonzero, or use DPLOCSVM with scoring='margin', whose codes are linear."
+            "most.",
+            parameter="n_nonzero",
+            value=s,
+            advice="Fit with a lower n_nonzero, or use DPLOCSVM with scoring='margin', whose codes are linear.",
+            owner=name,
         )
 
 
 def _advice(model: Any) -> str:
     if isinstance(model, type):
-        return "pass a fitted detector, not its class"
+        return "pass a fitted detector, not its class."
     if isinstance(model, Pipeline):
         last = model.steps[-1][0]
-        return f"export its last step, pipeline[{last!r}], and take rows through the other steps first"
+        return f"export its last step, pipeline[{last!r}], and take rows through the other steps first."
     if inner := detector_within(model):
-        return f"pass the detector in it, model{inner}"
+        return f"pass the detector in it, model{inner}."
     if isinstance(model, KDLOCSVM | KDPLOCSVM):
         return (
             "its scores need the kernel of new rows with the training rows or landmarks. Use the detector without a "
-            "kernel, or keep it with oddatom.save"
+            "kernel, or keep it with oddatom.save."
         )
-    return "pass a fitted detector of these classes"
+    return "pass a fitted detector of these classes."
 
 
 def _properties(model: Any) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from oddatom.exceptions import OddAtomError
 from oddatom.scaling.linear import Scaling
 from oddatom.scaling.robust import robust
 from oddatom.scaling.standard import standard
@@ -54,7 +55,8 @@ def fit_columns(columns: Columns, kind: str | None) -> Scaling:
         center, spread = (None, None) if kind is None else _center_and_spread(columns, kind)
         scale = columns.norm(Scaling(center, spread, 1.0))
     if not np.isfinite(scale):
-        raise ValueError("X is too large: its Frobenius norm overflows. Divide the data by a power of ten first.")
+        problem = "X is too large: its Frobenius norm overflows."
+        raise OddAtomError(problem, parameter="X", advice="Divide the data by a power of ten first.")
     return Scaling(center, spread, scale or 1.0)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from oddatom.arrays.arrow import pa
+from oddatom.exceptions import OddAtomError
 from oddatom.table.forms import Values, date_text, dates, no_values, number_text, numbers
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -79,7 +80,8 @@ def _sort(kind: type) -> str:
     if issubclass(kind, (datetime.date, np.datetime64)):
         return "dates"
     if issubclass(kind, (complex, np.complexfloating)):
-        raise ValueError("Complex data not supported: pass the real and the imaginary part as two columns.")
+        advice = "Pass the real and the imaginary part as two columns."
+        raise OddAtomError("Complex data not supported.", parameter="X", value=kind, advice=advice)
     if issubclass(kind, (Number, datetime.timedelta, np.timedelta64)):
         return "numbers"
     if issubclass(kind, (*LISTS, bytes, bytearray)):

@@ -12,6 +12,7 @@ from oddatom.ensemble.parts.max_residual import MAX_RESIDUAL
 from oddatom.ensemble.parts.norm import NORM
 from oddatom.ensemble.parts.part import Part, attributed, value
 from oddatom.ensemble.parts.residual import RESIDUAL
+from oddatom.exceptions import OddAtomError
 
 PARTS: dict[str, Part] = {}
 
@@ -19,11 +20,11 @@ PARTS: dict[str, Part] = {}
 def register(part: Part) -> Part:
     """Add a part, of a new name, to those that ensembles are learned with from now on."""
     if part.name in PARTS or part.name in ("joined", "margin"):
-        raise ValueError(f"There is a score or part called {part.name!r} already. Give the part another name.")
+        problem = f"There is a score or part called {part.name!r} already."
+        raise OddAtomError(problem, parameter="part", value=part, advice="Give the part another name.")
     if part.largest and part.rest is not None:
-        raise ValueError(
-            f"The part {part.name!r} is its largest term, which leaves no rest. Leave `rest` or `largest` out."
-        )
+        problem = f"The part {part.name!r} is its largest term, which leaves no rest."
+        raise OddAtomError(problem, parameter="part", value=part, advice="Leave `rest` or `largest` out.")
     PARTS[part.name] = part
     return part
 

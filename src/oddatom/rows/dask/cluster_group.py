@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from distributed import Client
 
-from oddatom.exceptions import WorkerLostError
+from oddatom.exceptions import OddAtomError, WorkerLostError
 from oddatom.passes.group import ShardGroup
 from oddatom.passes.meter import Meter
 from oddatom.rows.dask.messages import dumps, loads, unpack
@@ -72,7 +72,8 @@ class ClusterGroup(ShardGroup[Any]):
         workers = self._wire.find_route()
         units = cut(sizes, len(workers) if n_units is None else n_units)
         if not units:
-            raise ValueError(f"The {len(partitions)} partitions hold no rows. Pass data that have some.")
+            problem = f"The {len(partitions)} partitions hold no rows."
+            raise OddAtomError(problem, parameter="X", value=len(partitions), advice="Pass data that have some.")
         self._placing.start(units)
         self.n_units = len(units)
 

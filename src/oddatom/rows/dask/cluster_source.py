@@ -11,12 +11,12 @@ from distributed import Client, Future, KilledWorker, get_client, get_worker, re
 from distributed.protocol import pickle
 
 from oddatom.arrays.threads import threads
-from oddatom.exceptions import WorkerLostError
+from oddatom.exceptions import OddAtomError, WorkerLostError
 from oddatom.passes.group import ShardGroup
 from oddatom.rows.dask.cluster_group import TIMEOUT, ClusterGroup
 from oddatom.rows.dask.file_partitions import file_partitions
 from oddatom.rows.dask.holder import as_rows, n_rows
-from oddatom.rows.dask.lazy import for_workers, one_column_chunk
+from oddatom.rows.dask.lazy import check_dimensions, for_workers, one_column_chunk
 from oddatom.rows.dask.units import Loader, listed, load
 from oddatom.rows.dask.wire import Wire
 from oddatom.rows.row_map import RowMap
@@ -54,20 +54,17 @@ class ClusterSource(Source):
         self.sizes = self._gather([self._client.submit(n_rows, part, pure=False) for part in self._parts])
         if sizes is not None and list(sizes) != self.sizes:
             odd = next(k for k, pair in enumerate(zip(sizes, self.sizes, strict=True)) if pair[0] != pair[1])
-            raise ValueError(
-                f"Partition {odd} should have {sizes[odd]} rows and has {self.sizes[odd]}. Look at what makes it."
-            )
+            problem = f"Partition {odd} should have {sizes[odd]} rows and has {self.sizes[odd]}."
+            raise OddAtomError(problem, parameter="X", value=odd, advice="Look at what makes it.")
 
     def _take_array(self, X: Any) -> tuple[list[Loader], list[int] | None]:
-        if getattr(X, "ndim", None) != 2:
-            raise ValueError(
-                f"Expected a Dask array of two dimensions, rows × features. Got {getattr(X, 'ndim', 1)} instead; "
-                "reshape it."
-            )
+        check_dimensions(X)
         if X.dtype.kind not in "biuf":
-            raise ValueError(f"Expected a Dask array of numbers. Got dtype {X.dtype} instead; convert it with astype.")
+            problem = f"Expected a Dask array of numbers. Got dtype {X.dtype} instead"
+            raise OddAtomError(problem, parameter="X", value=X.dtype, advice="convert it with astype.")
         if np.isnan(X.shape[1]):
-            raise ValueError("The number of columns of the Dask array is unknown. Call compute_chunk_sizes() first.")
+            problem = "The number of columns of the Dask array is unknown."
+            raise OddAtomError(problem, parameter="X", advice="Call compute_chunk_sizes() first.")
         X = one_column_chunk(X)
         self.n_features = int(X.shape[1])
         known = not any(np.isnan(size) for size in X.chunks[0])
@@ -76,9 +73,8 @@ class ClusterSource(Source):
     def _take_frame(self, X: Any) -> tuple[list[Loader], None]:
         for name, kind in X.dtypes.items():
             if getattr(kind, "kind", "O") not in "biuf":
-                raise ValueError(
-                    f"Column {name!r} of the frame is {kind}, not a number. Drop it, or make numbers of it."
-                )
+                problem = f"Column {name!r} of the frame is {kind}, not a number."
+                raise OddAtomError(problem, parameter="X", value=name, advice="Drop it, or make numbers of it.")
         names = list(X.columns)
         self.n_features = len(names)
         if all(isinstance(name, str) for name in names):
@@ -177,9 +173,10 @@ def _find_client() -> Client:
     try:
         return get_client()
     except ValueError:
-        raise ValueError(
-            "Rows on Dask need a cluster, and there is no client of one. Start one: from dask.distributed import "
-            "Client; client = Client()."
+        raise OddAtomError(
+            "Rows on Dask need a cluster, and there is no client of one.",
+            parameter="client",
+            advice="Start one: from dask.distributed import Client; client = Client().",
         ) from None
 
 

@@ -12,6 +12,7 @@ import torch
 
 from oddatom.arrays.namespaces import like
 from oddatom.arrays.torch_rows import from_host, rows_per_block, spans, to_host
+from oddatom.exceptions import OddAtomError
 from oddatom.kernels.coordinates import KernelMap
 from oddatom.kernels.functions import KERNELS, LARGEST, Kernel
 from oddatom.scaling.column_statistics import Columns
@@ -116,9 +117,11 @@ class RowKernelMap:
         self.kernel = kernel_map.kernel
         if self.kernel is not None and callable(self.kernel.function):
             name = getattr(self.kernel.function, "__name__", repr(self.kernel.function))
-            raise ValueError(
-                f"A kernel that is a function of NumPy arrays cannot run on a device. Got {name} instead of a name; "
-                f"pass one of {', '.join(map(repr, KERNELS))}, or device='cpu'."
+            raise OddAtomError(
+                f"A kernel that is a function of NumPy arrays cannot run on a device. Got {name} instead of a name",
+                parameter="kernel",
+                value=self.kernel.function,
+                advice=f"pass one of {', '.join(map(repr, KERNELS))}, or device='cpu'.",
             )
         self._indices = torch.tensor(kernel_map.indices, dtype=torch.int64, device=device)
         self._T = from_host(kernel_map.T, device)

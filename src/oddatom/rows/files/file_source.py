@@ -14,10 +14,11 @@ import numpy as np
 
 from oddatom.arrays.memory import usable_memory
 from oddatom.coding.statistics import CodeStatistics, statistics_of
+from oddatom.exceptions import TableError
 from oddatom.passes.group import ShardGroup
 from oddatom.rows import blocks as passes
 from oddatom.rows.array.array_source import SHARDS
-from oddatom.rows.files.readers import open_rows
+from oddatom.rows.files.readers import LET_ALONE, open_rows
 from oddatom.rows.files.spilled import SpilledGroup, SpilledShard
 from oddatom.rows.row_map import RowMap
 from oddatom.rows.source import Source
@@ -79,9 +80,8 @@ class FileSource(Source):
             yield block
             del block
         if piece.shape[0] or next(pieces, None) is not None:
-            raise ValueError(
-                "The last file has more rows than when it was opened. Let files alone while they are read."
-            )
+            problem = "The last file has more rows than when it was opened."
+            raise TableError(problem, parameter="X", advice=LET_ALONE)
 
     def map(self, function: Callable[..., Any], *args: Any, pieces: Sequence[Any] | None = None) -> list[Any]:
         """Return function(rows, *args) of every block, in order; with `pieces` function(rows, piece, *args)."""

@@ -15,6 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from oddatom.exceptions import OddAtomError, TableError
+
+LET_ALONE = "Let files alone while they are read."
+
 
 class Reader(ABC):
     """N rows of m columns."""
@@ -32,9 +36,10 @@ class Reader(ABC):
         if not np.isfinite(rows).all():
             j, f = np.argwhere(~np.isfinite(rows))[0]
             column = f"column {f}" if self.names is None else f"column {self.names[f]!r}"
-            raise ValueError(
-                f"{file} has {rows[j, f]} in {column}, row {start + j} (from 0). Fill missing values in or drop those "
-                "rows or columns."
+            raise _wrong(
+                f"{file} has {rows[j, f]} in {column}, row {start + j} (from 0).",
+                file,
+                "Fill missing values in or drop those rows or columns.",
             )
         return rows
 
@@ -53,9 +58,10 @@ class ParquetReader(Reader):
                 self.names = columns
             elif set(columns) != set(self.names):
                 odd = sorted(set(columns) ^ set(self.names))[0]
-                raise ValueError(
-                    f"The files must have the same columns, but {odd!r} is in only one of {self._paths[0]} and {path}. "
-                    "Write them alike, or pass those that are."
+                raise _wrong(
+                    f"The files must have the same columns, but {odd!r} is in only one of {self._paths[0]} and {path}.",
+                    path,
+                    "Write them alike, or pass those that are.",
                 )
         self.n_rows, self.n_features = sum(self._lengths), len(self.names or [])
 
@@ -69,7 +75,7 @@ class ParquetReader(Reader):
                 f"There is no file {path}. Check the path, or pass rows instead of files."
             ) from None
         except pa.ArrowInvalid as error:
-            raise ValueError(f"{path} is no Parquet file ({error}). Pass Parquet or .npy files.") from None
+            raise _wrong(f"{path} is no Parquet file ({error}).", path, "Pass Parquet or .npy files.") from None
 
     def pieces(self, most: int) -> Iterator[np.ndarray]:
         """Yield the rows, file by file."""
@@ -90,7 +96,7 @@ class ParquetReader(Reader):
                     yield self._check(rows, path, start)
                     start += batch.num_rows
             if start != length:
-                raise ValueError(f"{path} had {length} rows and now has {start}. Let files alone while they are read.")
+                raise _wrong(f"{path} had {length} rows and now has {start}.", path, LET_ALONE)
 
 
 class NpyReader(Reader):
@@ -105,18 +111,22 @@ class NpyReader(Reader):
                     read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
                     shape, by_column, dtype = read(file)
                 except ValueError as error:
-                    raise ValueError(f"{path} is no .npy file: {error}. Pass Parquet or .npy files.") from None
+                    raise _wrong(f"{path} is no .npy file: {error}.", path, "Pass Parquet or .npy files.") from None
                 offset = file.tell()
             if len(shape) != 2 or dtype.kind not in "fiub" or by_column:
                 order = "columns first" if by_column else "rows first"
-                raise ValueError(
+                raise _wrong(
                     f"{path} must hold a two-dimensional array of numbers, rows first. It holds {dtype} of shape "
-                    f"{shape}, {order}; save np.ascontiguousarray of it."
+                    f"{shape}, {order}",
+                    path,
+                    "save np.ascontiguousarray of it.",
                 )
             if self._parts and shape[1] != self.n_features:
-                raise ValueError(
+                raise _wrong(
                     f"The files must have equally many columns, but {paths[0]} has {self.n_features} and {path} has "
-                    f"{shape[1]}."
+                    f"{shape[1]}.",
+                    path,
+                    "Pass those that are alike.",
                 )
             self.n_features = shape[1]
             self._parts.append((path, dtype, offset, shape))
@@ -131,9 +141,8 @@ class NpyReader(Reader):
                     size = min(most, length - start)
                     rows = np.fromfile(file, dtype, size * m)
                     if rows.size < size * m:
-                        raise ValueError(
-                            f"{path} ends at row {start + rows.size // max(m, 1)} of {length}. Save it again."
-                        )
+                        end = start + rows.size // max(m, 1)
+                        raise _wrong(f"{path} ends at row {end} of {length}.", path, "Save it again.")
                     yield self._check(rows.reshape(size, m).astype(np.float64, copy=False), path, start)
 
 
@@ -142,9 +151,8 @@ class ArrayReader(Reader):
 
     def __init__(self, array: np.ndarray) -> None:
         if array.ndim != 2 or array.dtype.kind not in "fiub":
-            raise ValueError(
-                f"Expected a two-dimensional array of numbers. Got {array.dtype} of shape {array.shape} instead."
-            )
+            problem = f"Expected a two-dimensional array of numbers. Got {array.dtype} of shape {array.shape} instead."
+            raise OddAtomError(problem, parameter="X", value=array)
         self._array = array
         self._name = str(getattr(array, "filename", None) or "The array")
         self.n_rows, self.n_features = array.shape
@@ -178,7 +186,7 @@ def open_rows(data: Any) -> Reader:
         return ArrayReader(data)
     paths = [os.fspath(path) for path in ([data] if isinstance(data, str | os.PathLike) else data)]
     if not paths:
-        raise ValueError("Expected the paths of Parquet or .npy files. Got an empty list.")
+        raise _wrong("Expected the paths of Parquet or .npy files. Got an empty list.", paths, "Name at least one.")
     for path in paths:
         if not os.path.exists(path):
             raise FileNotFoundError(f"There is no file {path}. Check the path.")
@@ -186,7 +194,8 @@ def open_rows(data: Any) -> Reader:
             raise IsADirectoryError(f"{path} is a folder. Pass the list of the files in it.")
     npy = [path.endswith(".npy") for path in paths]
     if any(npy) and not all(npy):
-        raise ValueError(f"Files must be of one kind. Got {paths[npy.index(True)]} and {paths[npy.index(False)]}.")
+        problem = f"Files must be of one kind. Got {paths[npy.index(True)]} and {paths[npy.index(False)]}."
+        raise _wrong(problem, paths, "Pass those of one kind.")
     return NpyReader(paths) if npy[0] else ParquetReader(paths)
 
 
@@ -199,11 +208,16 @@ def _number_columns(schema: Any, path: str) -> list[str]:
     names = [name for name in schema.names if name not in index]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{path} has two columns named {name!r}. Rename one.")
+            raise _wrong(f"{path} has two columns named {name!r}.", path, "Rename one.")
         kind = schema.field(name).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-            raise ValueError(
-                f"Column {name!r} of {path} is {kind}, not a number. Drop it, or make numbers of it (oddatom.table "
-                "does)."
+            raise _wrong(
+                f"Column {name!r} of {path} is {kind}, not a number.",
+                path,
+                "Drop it, or make numbers of it (oddatom.table does).",
             )
     return names
+
+
+def _wrong(problem: str, file: Any, advice: str) -> TableError:
+    return TableError(problem, parameter="X", value=file, advice=advice)
