@@ -65,8 +65,17 @@ class OddAtomError(ValueError):
 class ParameterError(OddAtomError, InvalidParameterError):
     """A parameter is not what it must be; `problem` begins with "must", and `owner` is whose parameter it is."""
 
-    def __init__(self, owner: str, parameter: str, problem: str, *, value: Any = None, advice: str = "") -> None:
-        super().__init__(problem, parameter=parameter, value=value, advice=advice, owner=owner)
+    def __init__(
+        self,
+        owner: str,
+        parameter: str,
+        problem: str,
+        *,
+        value: Any = None,
+        advice: str = "",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(problem, parameter=parameter, value=value, advice=advice, options=options, owner=owner)
 
     def __str__(self) -> str:
         return joined(f"The {self.parameter!r} parameter of {self.owner} {self.problem}", self.advice)

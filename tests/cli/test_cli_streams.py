@@ -100,7 +100,8 @@ def test_advice_names_options(run, table, tmp_path, model):
     encoder = load(tmp_path / "m.oddatom")["table"]
     assert "size is missing" in encoder.get_feature_names_out()
     assert "day" not in encoder.source_
-    assert run("inspect", table).line().endswith("it does not start as one. Pass a file that `oddatom fit` wrote.")
+    line = run("inspect", table).line()
+    assert line.endswith("it does not start as one. Pass a file that oddatom.save or `oddatom fit` wrote.")
 
 
 @pytest.mark.parametrize("stream", ["<&- >&-", "2>&-"])

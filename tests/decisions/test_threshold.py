@@ -56,8 +56,8 @@ class WithSVM(Plain):
 
 
 class Uncalibrated(WithSVM):
-    def _calibration_advice(self, fitted):
-        return f"call {'calibrate' if fitted else 'fit'}."
+    def _to_calibrate(self, fitted):
+        return {"folds": 3 if fitted else 5}
 
 
 class Nameless(Plain):
@@ -169,10 +169,12 @@ def test_the_procedure_reports_none_of_the_rows_it_is_calibrated_on():
 
 
 def test_no_p_values(X):
-    with pytest.raises(ValueError, match=r"of Uncalibrated must not be 'fdr' without .* Got 'fdr' instead; call fit\."):
+    with pytest.raises(
+        ValueError, match=r"of Uncalibrated must not be 'fdr' without .* Got 'fdr' instead; fit with folds=5\."
+    ):
         Uncalibrated("fdr").fit(X)
     model = Uncalibrated("svm").fit(X)
-    with pytest.raises(ValueError, match=r"Got \('fdr', 0.2\) instead; call calibrate\."):
+    with pytest.raises(ValueError, match=r"Got \('fdr', 0.2\) instead; fit with folds=3\."):
         model.set_threshold(("fdr", 0.2))
     assert (model.threshold, model.offset_, model.threshold_.kind) == ("svm", -0.7, "svm")
 

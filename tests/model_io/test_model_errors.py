@@ -89,7 +89,11 @@ def test_every_flipped_bit_is_found(tmp_path, content):
 def test_other_files(tmp_path):
     refused(tmp_path, b"PK\x03\x04" + bytes(100), "no model file, or damaged: it does not start as one. Pass a file")
     refused(tmp_path, b"\x80\x04\x95\x00\x00\x00\x00\x00pickle", "no model file|cut short")
-    refused(tmp_path, struct.pack("<Q", 6) + b"[1, 2]", "no safetensors file. Pass a file that oddatom.save wrote")
+    refused(
+        tmp_path,
+        struct.pack("<Q", 6) + b"[1, 2]",
+        "no safetensors file. Pass a file that oddatom.save or `oddatom fit` wrote",
+    )
     refused(tmp_path, struct.pack("<Q", 4) + b"nope", "no model file, or damaged: its header has Expecting value")
     refused(tmp_path, struct.pack("<Q", 2) + b"\xff\xfe", "its header has .*can't decode")
     save_file({"weights": np.zeros(3)}, tmp_path / "other", metadata={"format": "pt"})

@@ -4,29 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from oddatom.exceptions import OddAtomError, ParameterError, joined
+from oddatom.exceptions import OddAtomError, ParameterError, in_python, joined
 
-_OPTIONS = {"random_state": "seed", "n_jobs": "threads", "max_levels": "max-levels"}
-_ADVICE = {
-    "fit with n_folds=5.": "fit on at least ten rows, or with --detector oddatom.",
-    "Pass a file that oddatom.save wrote.": "Pass a file that `oddatom fit` wrote.",
+# Options by the parameters that they set: those of `open_table`, `TableEncoder` and the detectors.
+OPTIONS = {
+    "format": "--format",
+    "encoding": "--encoding",
+    "delimiter": "--delimiter",
+    "header": "--no-header",
+    "columns": "--columns",
+    "ignore": "--ignore",
+    "id": "--id",
+    "max_levels": "--max-levels",
+    "dates": "--dates",
+    "missing": "--missing",
+    "threshold": "--threshold",
+    "random_state": "--seed",
+    "n_jobs": "--threads",
 }
+# What to do instead, where the advice is to pass a parameter that the command line chooses by itself.
+INSTEAD = {"n_folds": "fit on more rows, at least ten, or with --detector oddatom."}
 
 
 def as_option(name: str, value: Any) -> str:
-    """Return a parameter as an option: --encoding latin-1, --seed."""
-    if name == "header" and value is False:
-        return "--no-header"
-    option = f"--{_OPTIONS.get(name, name)}"
-    return option if value is None else f"{option} {value}"
+    """Return a parameter as an option: --encoding latin-1, --seed; as it is in Python where there is none."""
+    if name not in OPTIONS:
+        return f"{in_python(name, value)} in Python"
+    return OPTIONS[name] if value is None or name == "header" else f"{OPTIONS[name]} {value}"
 
 
 def sentence(error: OddAtomError) -> str:
     """Return an error with options in place of parameters, and the model in place of classes."""
-    problem = error.problem
-    if isinstance(error, ParameterError) and error.parameter is not None:
-        problem = f"{as_option(error.parameter, None)} {problem}"
+    problem, advice = error.problem, error.advise(as_option)
+    if isinstance(error, ParameterError):
+        subject = OPTIONS.get(str(error.parameter), f"the model's {error.parameter!r}")
+        problem = f"{subject} {problem}"
     elif error.owner is not None:
         problem = problem.replace(f"this {error.owner}", "this model").replace(error.owner, "the model")
-    advice = error.advise(as_option)
-    return joined(problem, _ADVICE.get(advice, advice))
+    for name in INSTEAD.keys() & error.options:
+        advice = INSTEAD[name].capitalize() if problem.endswith(".") else INSTEAD[name]
+    return joined(problem, advice)

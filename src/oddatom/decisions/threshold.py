@@ -112,18 +112,19 @@ class ThresholdMixin:
         """Return the offset of threshold="svm"; a detector without that name in `_thresholds` needs none."""
         raise NotImplementedError
 
-    def _calibration_advice(self, fitted: bool) -> str | None:
-        """Say what to do to get p-values, or return None where they can be had: of the model as fitted, or when fit."""
-        return None
+    def _to_calibrate(self, fitted: bool) -> dict[str, Any]:
+        """Return parameters to fit with for p-values; none where it has them: as fitted, or when it is fit."""
+        return {}
 
     def _check_threshold(self, threshold: Any, *, fitted: bool) -> Threshold:
         """Check a threshold, and that there are p-values where it needs them."""
         name = type(self).__name__
         checked = check_threshold(name, threshold, self._thresholds)
-        advice = self._calibration_advice(fitted) if checked.kind == "fdr" else None
-        if advice is not None:
+        options = self._to_calibrate(fitted) if checked.kind == "fdr" else {}
+        if options:
             problem = f"must not be 'fdr' without p-values. Got {threshold!r} instead"
-            raise ParameterError(name, "threshold", problem, value=threshold, advice=advice)
+            advice = f"fit with {', '.join(f'{{{option}}}' for option in options)}."
+            raise ParameterError(name, "threshold", problem, value=threshold, advice=advice, options=options)
         return checked
 
     def _offset(self, threshold: Threshold) -> float:

@@ -17,6 +17,7 @@ from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
 
 # Fitted attributes with an entry for every training row, which scoring does not need.
+_FOLDS = {"n_folds": 5}  # what is proposed for p-values
 _BY_ROW = ("train_codes_", "train_decision_", "train_scores_", "dual_coef_", "dictionary_coefficients_")
 
 
@@ -51,16 +52,17 @@ class CalibratedMixin:
                 type(self).__name__,
                 "n_folds",
                 "must be a number of folds for p-values. Got None instead",
-                advice="fit with n_folds=5.",
+                advice="fit with {n_folds}.",
+                options=_FOLDS,
             )
         X = check_rows(self, X, reset=False)
         folds = zip(self.fold_models_, self.fold_rows_, strict=True)
         scores = [model.score_samples(self._fold_view(X, rows)) for model, rows in folds]
         return self.conformal_.p_values(np.stack(scores, axis=1))
 
-    def _calibration_advice(self, fitted: bool) -> str | None:
+    def _to_calibrate(self, fitted: bool) -> dict[str, Any]:
         calibrated = self.conformal_ is not None if fitted else self.n_folds is not None
-        return None if calibrated else "fit with n_folds=5."
+        return {} if calibrated else _FOLDS
 
     def _check_folds(self, n_rows: int) -> None:
         """Refuse folds that leave nothing to hold out, or fewer than two rows to fit."""
@@ -107,7 +109,8 @@ class CalibratedMixin:
                 f"{name} cannot be fitted without one of {self.n_folds} folds. {error}",
                 parameter="n_folds",
                 value=self.n_folds,
-                advice="Or lower 'n_folds', or pass None.",
+                advice="Or lower {n_folds}, or pass None.",
+                options={"n_folds": None},
                 owner=name,
             ) from None
         model._calibrate(fold)

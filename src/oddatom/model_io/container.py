@@ -23,7 +23,7 @@ from oddatom.model_io import jsontext
 
 KEY = "oddatom"
 AGAIN = "Copy it again from where it came, or save the model again."
-ANOTHER = "Pass a file that oddatom.save wrote."
+ANOTHER = "Pass a file that oddatom.save or `oddatom fit` wrote."
 DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
 MAX_DIMENSIONS = 8
 _NO_DIGEST = "0" * 64

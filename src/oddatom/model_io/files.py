@@ -21,7 +21,7 @@ from oddatom.model_io.tree import Decoder, Encoder
 
 FORMAT = (1, 2)
 _FORMAT = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
-_SAVE_AGAIN = "Save the model again with oddatom.save."
+_SAVE_AGAIN = "Save the model again."
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
