@@ -1,6 +1,9 @@
 """Errors carry what they are about as fields, and say the same sentence as ever; warnings likewise."""
 
+import ast
 import pickle
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,8 +12,15 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 import oddatom
 from oddatom import DLOCSVM, KDLOCSVM, LinearOneClassSVM, OddAtomDetector, OddAtomError, ParameterError, TableError
-from oddatom.cli.advice import as_option, sentence
+from oddatom.cli.advice import OPTIONS, as_option, sentence
+from oddatom.cli.tables import check_places
+from oddatom.ensemble.parts import PARTS, register
 from oddatom.exceptions import TableWarning
+from oddatom.kernels.functions import Kernel, check_range
+from oddatom.learners.alternate import check_overflow
+from oddatom.onnx import to_onnx
+from oddatom.rows.checks import check_columns, not_finite
+from oddatom.rows.files.file_source import FileSource
 from oddatom.table import TableEncoder, TableWriter, open_table
 
 X = np.random.default_rng(0).gamma(2.0, size=(40, 3))
@@ -47,9 +57,8 @@ def test_parameters(parameter):
     assert bool(error.advice) == bool(advice)
     assert str(error).endswith(error.advice)
     assert str(error).startswith(f"The '{parameter}' parameter of {owner} {error.problem}")
-    said = sentence(error)
-    assert said.startswith(f"--{ {'max_levels': 'max-levels'}.get(parameter, parameter) } must ")
-    assert said.endswith(error.advice)
+    assert sentence(error).startswith(OPTIONS.get(parameter, f"the model's {parameter!r}") + " must ")
+    assert sentence(error).endswith(error.advice)
 
 
 ROWS = {
@@ -69,6 +78,148 @@ def test_rows(kind):
     assert problem in caught.value.problem
     assert advice in caught.value.advice
     assert (caught.value.parameter, type(caught.value)) == ("X", OddAtomError)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Files that are no rows: text, an array of one dimension, one with NaN, a frame with text."""
+    (tmp_path / "text.parquet").write_text("a,b")
+    np.save(tmp_path / "flat.npy", np.zeros(3))
+    np.save(tmp_path / "holed.npy", HOLED)
+    pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "words.parquet")
+    return tmp_path
+
+
+FILES = {
+    "text.parquet": ("is no Parquet file", "Pass Parquet or .npy files."),
+    "flat.npy": ("must hold a two-dimensional array", "save np.ascontiguousarray of it."),
+    "holed.npy": ("has nan in column 1, row 2", "Fill missing values in"),
+    "words.parquet": ("Column 'a' of", "Drop it, or make numbers of it"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_rows(files, name):
+    problem, advice = FILES[name]
+    with pytest.raises(TableError) as caught:
+        DLOCSVM().fit(files / name)
+    error = caught.value
+    assert problem in error.problem
+    assert (error.parameter, error.value) == ("X", str(files / name))
+    assert error.advice.startswith(advice)
+    assert error.problem in str(error)
+    assert str(error).endswith(error.advice)
+
+
+def untold(A, B):
+    return np.full((len(A), len(B)), np.nan)
+
+
+def least(A, B):
+    return 1.0
+
+
+# A call, the parameter and the value that it is about, and how the problem and the advice start.
+FIELDS = {
+    "kernel function": (lambda: Kernel(untold)(X, X), "kernel", untold, "The kernel function returned NaN", "Make it"),
+    "kernel shape": (lambda: Kernel(least)(X, X), "kernel", least, "A kernel function must return an", "it is called"),
+    "kernel range": (
+        lambda: check_range(1e200 * X),
+        "kernel",
+        1e200 * X.max(),
+        "The kernel overflows",
+        "Scale the data",
+    ),
+    "coupling": (
+        lambda: check_overflow(np.inf, SimpleNamespace(eta=9.0)),
+        "coupling",
+        9.0,
+        "The codes overflowed",
+        "Lower the 'coupling' parameter",
+    ),
+    "part": (
+        lambda: register(PARTS["norm"]),
+        "part",
+        PARTS["norm"],
+        "There is a score or part",
+        "Give the part another",
+    ),
+    "complex": (
+        lambda: TableEncoder().fit(pd.DataFrame({"a": [1j, 2]}, dtype=object)),
+        "X",
+        complex,
+        "Complex data not supported.",
+        "Pass the real",
+    ),
+    "onnx model": (lambda: to_onnx(DLOCSVM), "model", DLOCSVM, "must be one of DLOCSVM", "pass a fitted detector, not"),
+    "no files": (lambda: DLOCSVM().fit(FileSource([])), "X", [], "Expected the paths of Parquet", "Name at least one."),
+    "folder": (lambda: check_places("/"), None, "/", "'/' is a folder.", "Name a file in it."),
+    "no folder": (lambda: check_places("/no/x"), None, "/no/x", "there is no folder '/no' to", "Make it, or choose"),
+}
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_fields(kind):
+    call, parameter, value, problem, advice = FIELDS[kind]
+    with pytest.raises(OddAtomError) as caught:
+        call()
+    error = caught.value
+    assert (error.parameter, error.value) == (parameter, value)
+    assert error.problem.startswith(problem)
+    assert error.advice.startswith(advice)
+    assert error.problem in str(error)
+    assert str(error).endswith(error.advice)
+    assert sentence(error).endswith(error.advice)
+
+
+def test_fields_of_torch():
+    rows = pytest.importorskip("oddatom.arrays.torch_rows")
+    with pytest.raises(OddAtomError, match="Got 'cuda:99' instead") as caught:
+        rows.find_device("cuda:99")
+    assert (caught.value.parameter, caught.value.value) == ("device", "cuda:99")
+    assert caught.value.advice.startswith("pass 'c")
+    with pytest.raises(OddAtomError, match="Got 1 dimensions instead; reshape them") as caught:
+        rows.DeviceRows(np.zeros(3), "cpu", None)
+    assert (caught.value.parameter, caught.value.value, caught.value.advice) == ("X", 1, "reshape them.")
+
+
+@pytest.mark.parametrize("names", [None, [f"c{k}" for k in range(12)]])
+def test_nan_is_said_once_and_alike(names):
+    error = not_finite(np.arange(12), names)
+    shown = ", ".join(map(str, range(10)) if names is None else map(repr, names[:10]))
+    assert error.problem == f"Input X contains NaN or infinity in columns {shown} and 2 more."
+    assert error.advice.startswith("The detector needs finite numbers: fill missing values in")
+    assert "in column 3." in not_finite(np.array([3]), None, "DLOCSVM").problem
+
+
+def test_columns_out_of_their_place_are_named():
+    model = SimpleNamespace(feature_names_in_=["a", "b", "c"], n_features_in_=3)
+    for names, odd in ((["a", "c", "b"], "c"), (["a", "b", "d"], "d"), (["a", "b"], "c"), (["a", "b", "c", "a"], "a")):
+        with pytest.raises(OddAtomError, match=f"; '{odd}' is not in its place. Pass 'a', 'b', 'c'."):
+            check_columns(model, len(names), names)
+
+
+# Modules that raise ValueError itself, and why a user does not see it.
+PLAIN = {
+    "coding/batch_omp.py": "shapes that other modules of the package pass",
+    "rows/array/plane_shard.py": "shapes that other modules of the package pass",
+    "rows/device/torch_plane.py": "shapes that other modules of the package pass",
+    "rows/dask/cluster_group.py": "pieces that other modules of the package pass",
+    "rows/files/spilled.py": "shards that other modules of the package make",
+    "estimators/_weights.py": "caught where it is raised",
+}
+
+
+def test_errors_that_users_see_have_fields():
+    package = Path(oddatom.__file__).parent
+    found = set()
+    for path in package.rglob("*.py"):
+        name = path.relative_to(package).as_posix()
+        raised = [node.exc for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Raise)]
+        kinds = [getattr(one, "func", one) for one in raised]
+        if any(isinstance(kind, ast.Name) and kind.id == "ValueError" for kind in kinds):
+            found.add(name)
+    assert {name for name in found if not name.startswith(("paper/", "passes/"))} == set(PLAIN)
 
 
 def test_weights():
@@ -106,15 +257,19 @@ def test_tables(kind, tmp_path):
     assert sentence(error).startswith(error.problem)
 
 
-def test_no_p_values_and_no_model_file(tmp_path):
+def test_no_p_values(monkeypatch):
     """What the library advises where the command line has other means."""
     with pytest.raises(ParameterError, match=r"without p-values. Got 'fdr' instead; fit with n_folds=5\.$") as caught:
         DLOCSVM(threshold="fdr").fit(X)
-    assert sentence(caught.value).endswith("instead; fit on at least ten rows, or with --detector oddatom.")
-    (tmp_path / "m").write_bytes(b"\xff" * 99)
-    with pytest.raises(oddatom.ModelFileError, match=r"Pass a file that oddatom\.save wrote\.$") as caught:
-        oddatom.load(tmp_path / "m")
-    assert sentence(caught.value).endswith("Pass a file that `oddatom fit` wrote.")
+    assert sentence(caught.value).endswith(
+        "Got 'fdr' instead; fit on more rows, at least ten, or with --detector oddatom."
+    )
+    monkeypatch.setattr(DLOCSVM, "_without", lambda self, X, rows: (np.zeros((4, 2)), {}))
+    with pytest.raises(OddAtomError, match=r"that vary\. Or lower 'n_folds', or pass None\.$") as caught:
+        DLOCSVM(n_folds=5).fit(X)
+    assert (caught.value.parameter, caught.value.value) == ("n_folds", 5)
+    assert sentence(caught.value).startswith("the model cannot be fitted without one of 5 folds.")
+    assert sentence(caught.value).endswith(". Fit on more rows, at least ten, or with --detector oddatom.")
 
 
 def test_the_command_line_speaks_of_models():
@@ -133,12 +288,6 @@ def test_errors_can_be_pickled():
     ):
         twin = pickle.loads(pickle.dumps(error))
         assert (type(twin), str(twin), vars(twin)) == (type(error), str(error), vars(error))
-
-
-def test_options():
-    assert as_option("random_state", None) == "--seed"
-    assert as_option("missing", "always") == "--missing always"
-    assert as_option("header", False) == "--no-header"
 
 
 def test_warnings_have_parts():
