@@ -32,7 +32,7 @@ class AtomicFile:
         self._lent = path == "-"
         if self._lent:
             if sys.stdout is None:
-                raise TableError("standard output is closed. Name a file, or open it.")
+                raise TableError("standard output is closed.", value=path, advice="Name a file, or open it.")
             self.file = sys.stdout.buffer
         elif os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
             self.file = open(path, "wb")  # noqa: SIM115

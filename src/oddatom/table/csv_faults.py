@@ -9,6 +9,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from oddatom.exceptions import TableError
+
 BREAKS = re.compile(r"\r\n|\n|\r")
 
 
@@ -67,10 +69,10 @@ def _faults(lines: _Lines, layout: Any) -> Faults:
     return Faults(quote=start + sum(len(BREAKS.findall(cell)) for cell in row[:-1]))
 
 
-def open_quote(label: str, line: int) -> str:
+def open_quote(label: str, line: int) -> TableError:
     """Return the error that a quote never closes; the line is 0 where it is not known."""
     where = f", in line {line}," if line else ""
-    return f"{label} has a quote that opens{where} and never closes. Close it or remove it."
+    return TableError(f"{label} has a quote that opens{where} and never closes.", advice="Close it or remove it.")
 
 
 class _Lines:

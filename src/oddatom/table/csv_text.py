@@ -90,7 +90,7 @@ def find_layout(
         size *= 4
     text = _decoded(head, label, encoding, whole)
     if not text.strip():
-        raise TableError(f"{label} is empty. Pass a table with a header line and rows.")
+        raise TableError(f"{label} is empty.", advice="Pass a table with a header line and rows.")
     n_blank = len(BREAKS.findall(text[: len(text) - len(text.lstrip("\r\n"))]))
     if not whole:
         text = text[: text.rfind("\n") + 1] or text  # the last row is cut
@@ -98,7 +98,8 @@ def find_layout(
         delimiter = max(DELIMITERS, key=lambda candidate: _fit(text, candidate))
     rows = _rows(text, delimiter)
     if not rows:
-        raise TableError(f"{label} has no header but a cell of more than 128 KiB. Pass a table with a header line.")
+        problem = f"{label} has no header but a cell of more than 128 KiB."
+        raise TableError(problem, advice="Pass a table with a header line.")
     if not header:
         return Layout(unique_names("" for _ in rows[0]), delimiter, encoding, n_blank, header), head
     if len(rows) < 2 and whole:
@@ -163,10 +164,11 @@ def csv_batches(
     except (pa.ArrowInvalid, UnicodeError) as error:
         raise _reason(error, layout, label, reopen) from None
     except (EOFError, OSError, zlib.error) as error:
-        raise TableError(f"{label} is cut off or damaged: {' '.join(str(error).split())}. Get it once more.") from None
+        problem = f"{label} is cut off or damaged: {' '.join(str(error).split())}."
+        raise TableError(problem, advice="Get it once more.") from None
     runs_on = last is not None and "\n" in (last.column(last.num_columns - 1)[0].as_py() or "")
     if runs_on and counted.n_quotes % 2 and layout.encoding[:6] not in ("utf-16", "utf-32"):
-        raise TableError(open_quote(label, find_faults(reopen, layout).quote))
+        raise open_quote(label, find_faults(reopen, layout).quote)
 
 
 class _Counted(io.RawIOBase):
@@ -204,7 +206,8 @@ def _decoded(head: bytes, label: str, encoding: str, whole: bool) -> str:
             for name, low, high in (("utf-16-le", head[::2], head[1::2]), ("utf-16-be", head[1::2], head[::2])):
                 if high.count(0) > 0.7 * len(high) and low.count(0) < 0.1 * len(low):
                     raise _utf_16(f"{label} is not UTF-8 but looks like UTF-16.", name)
-            raise TableError(f"{label} is not a table: it holds binary data. Pass a csv, parquet or Arrow file.")
+            problem = f"{label} is not a table: it holds binary data."
+            raise TableError(problem, advice="Pass a csv, parquet or Arrow file.")
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(head, final=whole)
     except UnicodeError:
@@ -253,7 +256,7 @@ def _reason(error: Exception, layout: Layout, label: str, reopen: Any) -> TableE
     ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", said)
     faults = find_faults(reopen, layout) if ragged or straddling else Faults()
     if faults.quote:
-        return TableError(open_quote(label, faults.quote))
+        return open_quote(label, faults.quote)
     if straddling:
         said = f"{label} has a row of more than {BLOCK // 2**20} MiB: a quote that opens may never close."
         return TableError(said, advice="Close it.")

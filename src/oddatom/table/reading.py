@@ -131,8 +131,9 @@ class TableSource:
         schema = table.schema
         for name in columns or ():
             if name not in schema.names:
+                known = some([repr(known) for known in schema.names])
                 raise TableError(
-                    f"{table.label} has no column {name!r}. It has {some([repr(known) for known in schema.names])}."
+                    f"{table.label} has no column {name!r}.", parameter="columns", value=name, advice=f"It has {known}."
                 )
         self._table = table
         self._batch_rows = batch_rows
@@ -150,7 +151,7 @@ class TableSource:
             for start in range(0, batch.num_rows, self._batch_rows):
                 yield batch.slice(start, self._batch_rows).select(self._columns)
         if n_rows == 0:
-            raise TableError(f"{self.label} has no rows. Pass a table with rows.")
+            raise TableError(f"{self.label} has no rows.", advice="Pass a table with rows.")
 
     def read(self) -> Any:
         """Return the whole table as a pyarrow.Table."""
@@ -161,13 +162,13 @@ def _open(path: str, format: str | None, text: _Text) -> Any:
     """Return the table at a path, opened as what it is."""
     if path == "-":
         if sys.stdin is None:
-            raise TableError("standard input is closed. Pass a file, or open it.")
+            raise TableError("standard input is closed.", advice="Pass a file, or open it.")
         return _open_pipe(sys.stdin.buffer, "standard input", format, text)
     label = repr(path)
     try:
         mode = Path(path).stat().st_mode
         if stat.S_ISDIR(mode):
-            raise TableError(f"{label} is a folder. Pass one file.")
+            raise TableError(f"{label} is a folder.", value=path, advice="Pass one file.")
         name = Path(path).name.lower().removesuffix(".gz")
         kind = format or FORMATS.get(Path(name).suffix)
         if not stat.S_ISREG(mode):
@@ -185,23 +186,23 @@ def _open(path: str, format: str | None, text: _Text) -> Any:
             )
         with open(path, "rb") as file:
             if not file.read(1):
-                raise TableError(f"{label} is empty. Pass a table with a header line and rows.")
+                raise TableError(f"{label} is empty.", advice="Pass a table with a header line and rows.")
         if kind == "parquet":
             return ParquetTable(path, label)
         stream = Stream(label, path)
         return ArrowTable(stream) if kind == "arrow" else text.open(stream, kind)
     except FileNotFoundError:
-        raise TableError(
-            f"{label} does not exist. Check the path; the current folder is {str(Path.cwd())!r}."
-        ) from None
+        advice = f"Check the path; the current folder is {str(Path.cwd())!r}."
+        raise TableError(f"{label} does not exist.", value=path, advice=advice) from None
     except PermissionError:
-        raise TableError(f"{label} may not be read. Check its permissions.") from None
+        raise TableError(f"{label} may not be read.", value=path, advice="Check its permissions.") from None
 
 
 def _open_pipe(pipe: Any, label: str, kind: str | None, text: _Text, close: Any = None) -> Any:
     """Return the table that comes through a pipe; `close` is called when it has been read."""
     if kind == "parquet":
-        raise TableError(f"{label} cannot be read as parquet, which needs a file. Pass a file, csv or an Arrow stream.")
+        problem = f"{label} cannot be read as parquet, which needs a file."
+        raise TableError(problem, advice="Pass a file, csv or an Arrow stream.")
     pipe = unzipped(pipe)
     stream = Stream(label, pipe=pipe, close=close)
     if kind == "arrow" or (kind is None and pipe.peek(4)[:4] == b"\xff\xff\xff\xff"):

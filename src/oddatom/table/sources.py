@@ -37,7 +37,7 @@ class Stream:
                 yield unzipped(file)
             return
         if self._pipe is None:
-            raise TableError(f"{self.label} can be read once. Save it in a file to read it again.")
+            raise TableError(f"{self.label} can be read once.", advice="Save it in a file to read it again.")
         yield self._pipe
         if self._pipe is None and self._close is not None:  # after an error a thread may still read it
             self._close()
@@ -82,7 +82,7 @@ class ParquetTable:
             self._given = file.schema_arrow
             n_rows = file.metadata.num_rows
         if n_rows == 0:
-            raise TableError(f"{label} has no rows. Pass a table with rows.")
+            raise TableError(f"{label} has no rows.", advice="Pass a table with rows.")
         self.schema = _renamed(self._given)
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:

@@ -95,7 +95,7 @@ class TableWriter:
         bad = [] if self._holds(schema) else [field for field in schema if not self._holds(pa.schema([field]))]
         if bad:
             named = some([f"{field.name!r} ({field.type})" for field in bad])
-            raise TableError(f"{self.label} cannot hold the columns {named}. {_AS_TEXT}")
+            raise TableError(f"{self.label} cannot hold the columns {named}.", advice=_AS_TEXT)
 
     def write(self, batch: Any) -> None:
         """Append rows.
@@ -111,8 +111,8 @@ class TableWriter:
             self.schema = batch.schema.remove_metadata()
         if batch.schema.names != self.schema.names:
             raise TableError(
-                f"A batch for {self.label} has the columns {batch.schema.names} instead of {self.schema.names}. "
-                "Write batches of the same columns."
+                f"A batch for {self.label} has the columns {batch.schema.names} instead of {self.schema.names}.",
+                advice="Write batches of the same columns.",
             )
         table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
         with self._told():
@@ -221,7 +221,7 @@ class TableWriter:
     def _finish(self) -> None:
         assert self._file is not None
         if self.schema is None:
-            raise TableError(f"Nothing was written to {self.label}. Write a batch, or pass 'schema'.")
+            raise TableError(f"Nothing was written to {self.label}.", advice="Write a batch, or pass 'schema'.")
         self._start()
         for part in (self._arrow, self._zipped):
             if part is not None:
@@ -237,11 +237,12 @@ class TableWriter:
             raise
         except OSError as error:
             said = error.strerror or " ".join(str(error).split())
-            raise TableError(f"{self.label} cannot be written: {said}. Check the folder and the space left.") from None
+            problem = f"{self.label} cannot be written: {said}."
+            raise TableError(problem, advice="Check the folder and the space left.") from None
         except pa.ArrowException as error:
             said = " ".join(str(error).split()).rstrip(".")[:200]
             advice = "Write batches of the same types." if self.format in _TEXT else _AS_TEXT
-            raise TableError(f"{self.label} cannot be written as {self.format}: {said}. {advice}") from None
+            raise TableError(f"{self.label} cannot be written as {self.format}: {said}.", advice=advice) from None
 
 
 def _as_type(column: Any, kind: Any) -> Any:
