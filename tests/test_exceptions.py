@@ -82,10 +82,9 @@ def test_rows(kind):
 
 @pytest.fixture
 def files(tmp_path):
-    """Files that are no rows: text, an array of one dimension, one with NaN, a frame with text."""
+    """Files that are no rows: text, an array of one dimension, a frame with text."""
     (tmp_path / "text.parquet").write_text("a,b")
     np.save(tmp_path / "flat.npy", np.zeros(3))
-    np.save(tmp_path / "holed.npy", HOLED)
     pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "words.parquet")
     return tmp_path
 
@@ -93,7 +92,6 @@ def files(tmp_path):
 FILES = {
     "text.parquet": ("is no Parquet file", "Pass Parquet or .npy files."),
     "flat.npy": ("must hold a two-dimensional array", "save np.ascontiguousarray of it."),
-    "holed.npy": ("has nan in column 1, row 2", "Fill missing values in"),
     "words.parquet": ("Column 'a' of", "Drop it, or make numbers of it"),
 }
 
@@ -153,6 +151,13 @@ FIELDS = {
     ),
     "onnx model": (lambda: to_onnx(DLOCSVM), "model", DLOCSVM, "must be one of DLOCSVM", "pass a fitted detector, not"),
     "no files": (lambda: DLOCSVM().fit(FileSource([])), "X", [], "Expected the paths of Parquet", "Name at least one."),
+    "infinity in a file": (
+        lambda: DLOCSVM().fit(FileSource(np.where(np.isnan(HOLED), np.inf, HOLED))),
+        "X",
+        np.inf,
+        "The array has inf in column 1, row 2",
+        "Fill missing values in",
+    ),
     "folder": (lambda: check_places("/"), None, "/", "'/' is a folder.", "Name a file in it."),
     "no folder": (lambda: check_places("/no/x"), None, "/no/x", "there is no folder '/no' to", "Make it, or choose"),
 }

@@ -610,7 +610,7 @@ def test_refused(options, message):
 
 
 def test_rows_must_be_a_table():
-    with pytest.raises(ValueError, match=r"N×m\. Got 1 dimensions instead"):
+    with pytest.raises(ValueError, match=r"n_samples × n_features\. Got 1 dimensions instead"):
         TorchShard(np.ones(3))
 
 

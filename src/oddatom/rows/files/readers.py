@@ -36,10 +36,11 @@ class Reader(ABC):
         if not np.isfinite(rows).all():
             j, f = np.argwhere(~np.isfinite(rows))[0]
             column = f"column {f}" if self.names is None else f"column {self.names[f]!r}"
-            raise _wrong(
+            raise OddAtomError(
                 f"{file} has {rows[j, f]} in {column}, row {start + j} (from 0).",
-                file,
-                "Fill missing values in or drop those rows or columns.",
+                parameter="X",
+                value=rows[j, f],
+                advice="Fill missing values in or drop those rows or columns.",
             )
         return rows
 
