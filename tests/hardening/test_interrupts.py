@@ -133,10 +133,12 @@ def test_the_command_line_interrupted_at_any_moment(tmp_path):
             assert not list(folder.iterdir())
             continue
         missed += ran  # unless it is interrupted
-        hits += process.returncode == 130
+        hits += process.returncode in (130, -signal.SIGINT)
         assert "Traceback" not in err, err
-        assert process.returncode in (0, 130), (process.returncode, err)
         found = {path.name: path.read_bytes() for path in folder.iterdir()}
+        # Python, as it ends, gives signals back to the system: then all has been written.
+        ended = (0, 130) if set(found) < set(want) else (0, 130, -signal.SIGINT)
+        assert process.returncode in ended, (process.returncode, err)
         assert set(found) <= set(want), "left behind"
         assert found.get("o.csv", want["o.csv"]) == want["o.csv"]
         if process.returncode == 130:
