@@ -232,6 +232,26 @@ time.sleep(60)
     assert (code, said) == (130, "oddatom: interrupted; no file is half written.\n")
 
 
+def test_a_signal_between_opening_a_file_and_its_use_leaves_nothing(table, model, tmp_path):
+    code, said = ended(
+        f"""
+from oddatom import _atomic
+class Interrupted(_atomic.AtomicFile):
+    def __init__(self, path):
+        super().__init__(path)
+        signal.raise_signal(signal.SIGTERM)  # no one has the file yet
+_atomic.AtomicFile = Interrupted
+import oddatom.table.writing
+oddatom.table.writing.AtomicFile = Interrupted
+sys.argv = ["oddatom", "score", {str(model)!r}, {str(table)!r}, "-o", {str(tmp_path / "out.csv")!r}]
+from oddatom.cli.main import main
+sys.exit(main())
+"""
+    )
+    assert (code, said) == (143, "oddatom: stopped; no file is half written.\n")
+    assert {path.name for path in tmp_path.iterdir()} == {"data.csv"}
+
+
 def test_what_else_is_dropped_is_still_reported():
     code, said = ended(
         """

@@ -61,13 +61,18 @@ def _end_after(heard: int, grace: float) -> None:
     """Wait for a signal and for the main thread; then end the program."""
     number = os.read(heard, 1)[0]
     time.sleep(grace)
-    files = sys.modules.get("oddatom._atomic")  # importing it here would take a second before the first signal is heard
-    if files is not None:
-        files.discard_all()
+    discard_files()
     if sys.stderr is not None:  # else 2 may be another file
         with contextlib.suppress(OSError):  # the terminal may be gone
             os.write(2, f"oddatom: {last_words(number)}\n".encode())
     os._exit(128 + number)
+
+
+def discard_files() -> None:
+    """Leave nothing of files that are being written: a signal may come before whoever opened one can discard it."""
+    files = sys.modules.get("oddatom._atomic")  # importing it here would take a second before the first signal is heard
+    if files is not None:
+        files.discard_all()
 
 
 def last_words(number: int) -> str:
