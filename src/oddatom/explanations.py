@@ -10,7 +10,8 @@ import numpy as np
 
 from oddatom.arrays.namespaces import like, namespace
 from oddatom.coding import Codes
-from oddatom.scores.terms import LIMIT, Terms
+from oddatom.scaling.linear import LIMIT
+from oddatom.scores.terms import Terms
 
 
 class Explanation(NamedTuple):

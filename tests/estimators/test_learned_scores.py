@@ -9,10 +9,9 @@ from learned import dense, kernel_only, linear_only, rows
 from oddatom import AllAtomsTrimmedWarning
 from oddatom.arrays import threads as _threads
 from oddatom.arrays.threads import threads
-from oddatom.coding import CODINGS
+from oddatom.coding import CODINGS, to_csr
 from oddatom.decisions import quantile_offset
 from oddatom.estimators import _base
-from oddatom.estimators._base import _to_csr
 from oddatom.scores import SCORES
 
 NEW = rows(60, seed=7)
@@ -59,7 +58,7 @@ def test_parts_in_plain_numpy(fitted, X):
     Y, codes = fitted._scaled(X)[0], fitted.transform(X)
     if is_linear(fitted):
         with threads(1):
-            codes = _to_csr(CODINGS[fitted._coding](Y, D, fitted.n_nonzero_), len(D))
+            codes = to_csr(CODINGS[fitted._coding](Y, D, fitted.n_nonzero_), len(D))
     codes = dense(codes)
     if hasattr(fitted, "kernel_map_"):  # all that k(y, y) = 1 leaves beside the coordinates is one more of them
         Y = np.column_stack([Y, np.sqrt(np.maximum(1 - np.sum(Y**2, axis=1), 0))])

@@ -163,9 +163,16 @@ def join(Z: Any, weights: Any) -> Any:
 def join_formula(Z: Any, weights: Any) -> Any:
     """log Σ_p weight_p exp(z_p), from the largest z_p on."""
     xp = namespace(Z)
+    top, sizes = join_terms(Z, weights)
+    return xp.squeeze(top, axis=-1) + xp.log(xp.sum(sizes, axis=-1))
+
+
+def join_terms(Z: Any, weights: Any) -> tuple[Any, Any]:
+    """Return the largest z_p that counts, (N, 1), and weight_p exp(z_p) in units of its exponential, (N, n_parts)."""
+    xp = namespace(Z)
     counted = xp.where(weights > 0.0, Z, xp.full_like(Z, -xp.inf))
     top = largest(counted)
-    return xp.squeeze(top, axis=-1) + xp.log(xp.sum(weights * xp.exp(counted - top), axis=-1))
+    return top, weights * xp.exp(counted - top)
 
 
 @twin_of(join_formula)

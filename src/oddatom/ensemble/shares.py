@@ -6,6 +6,7 @@ from typing import Any
 
 from oddatom.arrays.namespaces import namespace
 from oddatom.ensemble.coded import coded_rows
+from oddatom.ensemble.joining import join_terms
 from oddatom.ensemble.model import Ensemble
 from oddatom.ensemble.parts import PARTS, attributed
 
@@ -40,13 +41,9 @@ def _part_shares(ensemble: Ensemble, Z: Any, name: str) -> dict[str, Any]:
     if name not in ("joined", "margin"):
         return {name: xp.ones_like(Z[:, 0])}
     if name == "joined":
-        places = [p for p in range(len(ensemble.names)) if ensemble.weights[p] > 0.0]
-        names = [ensemble.names[p] for p in places]
-        lead = [xp.log(ensemble.weights[p]) + Z[:, p] for p in places]
-        top = lead[0]
-        for each in lead[1:]:
-            top = xp.maximum(top, each)
-        sizes = [xp.exp(each - top) for each in lead]
+        terms = join_terms(Z, ensemble.weights)[1]
+        names = [name for p, name in enumerate(ensemble.names) if ensemble.weights[p] > 0.0]
+        sizes = [terms[:, ensemble.names.index(name)] for name in names]
     else:
         names = [part for part in ensemble.names if PARTS[part].joined]
         odd = (1.0 - ensemble.typicality(Z)) * xp.abs(ensemble.plane) + 1e-300

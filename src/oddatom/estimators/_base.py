@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from oddatom._documented import DocumentedMixin
 from oddatom.arrays.threads import threads
 from oddatom.boundary.plane import GAP_TOL, OneClassFit
-from oddatom.coding import CODINGS, Codes
+from oddatom.coding import CODINGS, Codes, resize, to_csr, without_atoms
 from oddatom.decisions import ThresholdMixin
 from oddatom.estimators._calibrated import CalibratedMixin
 from oddatom.estimators._callbacks import CallbackSupportMixin
@@ -70,11 +70,7 @@ class DictionaryDetector(
             rows = slice(start, min(start + CHUNK_ROWS, X.shape[0]))
             Y, Z, size = self._scaled(X[rows])
             codes = self._code(Z, D, gram) if D.shape[0] else without_atoms(Z)
-            if size is not None:
-                with np.errstate(over="ignore"):  # and not by size²: 0 · inf is no number
-                    sq_residual = codes.sq_residual * size[:, 0] * size[:, 0]
-                    codes = Codes(codes.indices, codes.values * size, sq_residual)
-            yield rows, Y, self._with_outside(X[rows], Y, codes)
+            yield rows, Y, self._with_outside(X[rows], Y, resize(codes, size))
 
     def _with_outside(self, X: np.ndarray, Y: np.ndarray, codes: Codes) -> Codes:
         """Add to the residuals what the coordinates Y of the rows X do not see of them."""
@@ -196,7 +192,7 @@ class DictionaryDetector(
         X = check_rows(self, X, reset=False)
         n = self.components_.shape[0]
         with threads(self.n_jobs):
-            pieces = [_to_csr(codes, n) for _, _, codes in self._chunks(X)]
+            pieces = [to_csr(codes, n) for _, _, codes in self._chunks(X)]
         out = scipy.sparse.vstack(pieces, format="csr") if len(pieces) > 1 else pieces[0]
         if _get_output_config("transform", self)["dense"] != "default":
             return out.toarray()
@@ -271,19 +267,3 @@ class DictionaryDetector(
                 "rows or columns of extreme size, and bring them to the size of the others.",
                 SolverWarning,
             )
-
-
-def without_atoms(Y: np.ndarray) -> Codes:
-    """Return the codes of rows where no atom is left."""
-    nothing = np.full((Y.shape[0], 1), -1, np.int32)
-    return Codes(nothing, np.zeros(nothing.shape), np.einsum("ij,ij->i", Y, Y))
-
-
-def _to_csr(codes: Codes, n: int) -> scipy.sparse.csr_array:
-    kept = (codes.indices >= 0) & (codes.values != 0)
-    indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
-    if indptr[-1] <= np.iinfo(np.int32).max:
-        indptr = indptr.astype(np.int32)  # as the indices are: scikit-learn's trees take no others
-    out = scipy.sparse.csr_array((codes.values[kept], codes.indices[kept], indptr), shape=(codes.indices.shape[0], n))
-    out.sort_indices()
-    return out

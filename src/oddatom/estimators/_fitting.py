@@ -17,9 +17,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from oddatom.arrays.quantiles import repeated
 from oddatom.arrays.threads import threads
 from oddatom.boundary.plane import OneClassFit
-from oddatom.coding import Codes
+from oddatom.coding import Codes, without_atoms
 from oddatom.decisions import quantile_offset
-from oddatom.estimators._base import DictionaryDetector, without_atoms
+from oddatom.estimators._base import DictionaryDetector
 from oddatom.estimators._callbacks import DEPTH, FitProgress, with_callbacks
 from oddatom.estimators._grouped import read_penalty, read_solver
 from oddatom.estimators._routing import opened

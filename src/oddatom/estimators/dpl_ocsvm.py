@@ -26,7 +26,7 @@ from oddatom.passes.group import ShardGroup
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource, PairShard
 from oddatom.rows.row_map import RowMap
-from oddatom.scores.margin import linear_margin
+from oddatom.scores.margin import linear_margin, linear_terms
 
 
 class DPLOCSVM(LearnedDetector):
@@ -321,15 +321,11 @@ class DPLOCSVM(LearnedDetector):
             return self._explanation(contributions, self._linear_codes(checked) * self.coef_, X)
 
     def _feature_margins(self, X: np.ndarray) -> np.ndarray:
-        out = np.empty(X.shape)
-        with threads(self.n_jobs), np.errstate(over="ignore", invalid="ignore"):
-            plane = self._plane
+        out, plane = np.empty(X.shape), self._plane
+        with threads(self.n_jobs):
             for start in range(0, X.shape[0], CHUNK_ROWS):
                 rows = slice(start, start + CHUNK_ROWS)
-                out[rows] = self.scaling_.apply(X[rows]) * plane
-            if not np.isfinite(max(out.max(), -out.min())):
-                too_large = ~np.isfinite(out).all(axis=1)
-                out[too_large] = self._scaled(X[too_large])[0] * plane
+                out[rows] = linear_terms(X[rows], self.scaling_, plane)
         return out
 
     def transform(self, X: Any) -> Any:

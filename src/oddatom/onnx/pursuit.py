@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from oddatom.arrays.namespaces import like, matmul, namespace
-from oddatom.coding import Codes
+from oddatom.coding import Codes, resize
 
 _EPS = float(np.finfo(np.float64).eps)
 _NEGLIGIBLE, _DEPENDENT = 64 * _EPS, _EPS**0.6  # as in `batch_omp`
@@ -25,11 +25,9 @@ def pursue(Z: Any, size: Any, D: np.ndarray, s: int) -> Codes:
     """Return the codes of rows Z (N×m) times their size, a column or None, at most s atoms each."""
     xp = namespace(Z)
     atoms, used, values, left = _steps(Z, D, s)
-    if size is not None:
-        values, left = [value * size for value in values], left * size * size  # not by size²: 0 · inf is no number
     indices = [xp.where(alive, i, xp.zeros_like(i) - 1) for i, alive in zip(atoms, used, strict=True)]
     indices, values = (xp.stack([xp.reshape(each, (-1,)) for each in some], axis=1) for some in (indices, values))
-    return Codes(indices, values, left[:, 0])
+    return resize(Codes(indices, values, left[:, 0]), size)
 
 
 def _steps(Y: Any, D: np.ndarray, s: int) -> tuple[list[Any], list[Any], list[Any], Any]:

@@ -18,7 +18,8 @@ from oddatom.arrays.namespaces import namespace
 from oddatom.arrays.twins import twin_of
 from oddatom.coding import Codes
 from oddatom.coding.statistics import CodeStatistics
-from oddatom.scores.terms import LIMIT, Terms, in_slots
+from oddatom.scaling.linear import LIMIT
+from oddatom.scores.terms import Terms, in_slots
 
 
 def description_length(codes: Codes, w: Any, statistics: CodeStatistics) -> Terms:

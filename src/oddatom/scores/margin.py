@@ -48,6 +48,18 @@ def linear_formula(X: Any, scaling: Scaling, v: Any) -> Any:
     return xp.clip(t, -LIMIT, LIMIT)
 
 
+def linear_terms(X: Any, scaling: Scaling, v: Any) -> Any:
+    """Return v_f y_f, which sum to v·y; a row whose numbers would overflow is shown shorter."""
+    xp = namespace(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = scaling.apply(X) * v
+        if exceeds(terms, LIMIT):
+            Z, size = scaling.sized(X)
+            finite = xp.all(xp.isfinite(terms), axis=-1, keepdims=True)
+            terms = xp.where(finite, terms, (Z if size is None else Z * size) * v)
+    return terms
+
+
 @twin_of(linear_formula)
 def linear_twin(X: np.ndarray, scaling: Scaling, v: np.ndarray) -> np.ndarray:
     """In one pass over X, divided by the scale once; rows that overflow by the formula."""

@@ -8,8 +8,7 @@ import numpy as np
 
 from oddatom.arrays.namespaces import like, namespace
 from oddatom.coding import Codes
-
-LIMIT = float(np.finfo(np.float64).max)
+from oddatom.scaling.linear import LIMIT
 
 
 class Terms(NamedTuple):

@@ -9,6 +9,7 @@ import torch
 
 from oddatom.arrays.namespaces import like
 from oddatom.arrays.torch_rows import DeviceRows, from_host, to_host
+from oddatom.coding import resize
 from oddatom.coding.statistics import CodeStatistics, statistics_of
 from oddatom.coding.torch_omp import CODINGS, TorchCodes
 from oddatom.kernels.coordinates import KernelMap
@@ -78,11 +79,7 @@ class RowCoder:
             codes = self._code(Phi)
             return codes._replace(sq_residual=codes.sq_residual.to(torch.float64) + self.kernel_map.outside(Y, Phi))
         Z, size = self.scaling.sized(X.to(torch.float64), self._huge)
-        codes = self._code(Z)
-        if size is None:
-            return codes
-        square = codes.sq_residual.to(torch.float64) * size[:, 0] * size[:, 0]  # not by size²: 0 · inf is no number
-        return TorchCodes(codes.indices, codes.values.to(torch.float64) * size, square)
+        return resize(self._code(Z), size)  # sizes are float64, and so what is multiplied by them
 
     def _code(self, Z: torch.Tensor) -> TorchCodes:
         if self._s == 0:
