@@ -30,7 +30,7 @@ def render(results: dict[str, Any]) -> str:
     found = {share: complete(results["figures"][share]) for share in shares}
     found = {share: (detectors, runs) for share, (detectors, runs) in found.items() if runs}
     if not found:
-        return "No figures yet.\n"
+        return "No figures yet: `python -m benchmarks.everyday FOLDER` fills this section.\n"
     out = [*_measured(results, found), "", *_summary(found), ""]
     for share, (detectors, runs) in found.items():
         out += [f"## {100 * float(share):g} % of the cells empty", ""]
@@ -46,9 +46,10 @@ def _measured(results: dict[str, Any], found: dict[str, Any]) -> list[str]:
     """Which tables were run, and when, on what and with which versions."""
     tables = sorted({table for _, runs in found.values() for table, _, _ in runs})
     rows, seeds = results["settings"]["rows"], results["settings"]["seeds"]
+    counted = f"{len(tables)} table{'s' * (len(tables) > 1)} ({', '.join(tables)})"
     lines = [
-        f"{len(tables)} tables ({', '.join(tables)}), at most {rows:,} rows each, {seeds} seed{'s' * (seeds > 1)}, by "
-        f"`python -m benchmarks.everyday FOLDER`.",
+        f"{counted}, at most {rows:,} rows each, {seeds} seed{'s' * (seeds > 1)}, by "
+        "`python -m benchmarks.everyday FOLDER`.",
         "",
     ]
     groups: dict[str, list[str]] = {}

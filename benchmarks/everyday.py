@@ -27,8 +27,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from benchmarks._common import machine, package_version, write_json
-from benchmarks._everyday_peers import ISOTREE, NAMES, fit_ours, peer_scores
-from benchmarks._everyday_peers import choose_names as choose_detectors
+from benchmarks._everyday_peers import ISOTREE, NAMES, choose_names, fit_ours, peer_scores
 from benchmarks._everyday_tables import TITLE, render
 from benchmarks._peers import OURS
 from benchmarks._planting import KINDS, Planted, find_tables, plant, read_table
@@ -101,7 +100,7 @@ def merge(runs: list[dict[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
     out: dict[str, dict[str, Any]] = {}
     for name in dict.fromkeys(name for run in runs for name in run):
         cells = [run[name] for run in runs]
-        cell: dict[str, Any] = {m: round(float(np.mean([c[m] for c in cells])), 4) for m in ("auroc", "ap")}
+        cell: dict[str, Any] = {m: round(float(np.mean([c[m] for c in cells])), 6) for m in ("auroc", "ap")}
         counts = dict.fromkeys(key for c in cells for key, value in c.items() if isinstance(value, int))
         cell |= {key: sum(c.get(key, 0) for c in cells) for key in counts}
         errors = [c["error"] for c in cells if "error" in c]
@@ -160,7 +159,7 @@ def main() -> None:
     tables = find_tables(args.folder)
     if unknown := set(args.table) - set(tables):
         raise SystemExit(f"No table {', '.join(sorted(unknown))} in {args.folder}; it has {', '.join(tables)}.")
-    names = choose_detectors(args.only)
+    names = choose_names(args.only)
     results = load({"rows": args.rows, "seeds": args.seeds}, args.dry_run)
     measure(results, {k: v for k, v in tables.items() if not args.table or k in args.table}, names, args)
     text = render(results)
