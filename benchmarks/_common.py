@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import time
 from collections.abc import Callable
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.io
@@ -76,7 +78,7 @@ def best_in_turn(functions: dict[str, Callable[[], object]], repeats: int) -> di
     return {name: min(values) for name, values in times.items()}
 
 
-def machine() -> dict[str, object]:
+def machine() -> dict[str, Any]:
     """What the figures were measured on."""
     model = platform.processor()
     info = Path("/proc/cpuinfo")
@@ -91,3 +93,27 @@ def machine() -> dict[str, object]:
         "python": platform.python_version(),
         "versions": {name: version(name) for name in packages},
     }
+
+
+def package_version(name: str) -> str | None:
+    """The version of a package, None where it is not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def to_json(value: Any, indent: int = 0) -> str:
+    """JSON with every object or list that holds no other on one line."""
+    if not isinstance(value, dict) or not any(isinstance(v, (dict, list)) and v for v in value.values()):
+        return json.dumps(value)
+    inner = " " * (indent + 2)
+    lines = (f"{inner}{json.dumps(str(key))}: {to_json(v, indent + 2)}" for key, v in value.items())
+    return "{\n" + ",\n".join(lines) + "\n" + " " * indent + "}"
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Replace the file at once, so that a reader never sees half of it."""
+    new = path.with_suffix(".json.new")
+    new.write_text(to_json(value) + "\n")
+    os.replace(new, path)

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+OTHERS = (
+    "## Other benchmarks",
+    "",
+    "| command | what it measures |",
+    "|---|---|",
+    "| `make untuned` | ranking without labels, 13 detectors on 19 sets ([page](untuned.md)) |",
+    "| `python -m benchmarks.untuned --pool` | the same detectors on a pool of labelled tables (same page) |",
+    "| `python -m benchmarks.everyday FOLDER` | errors planted in tables with empty cells ([page](everyday.md)) |",
+    "| `python -m benchmarks.synthetic_cases` | simulated cases with a known answer, each with a goal |",
+    "| `python -m benchmarks.untuned_explain` | how often explanations name a corrupted feature first |",
+    "| `python -m benchmarks.memory` | peak memory of fits and scoring beside its bounds |",
+)
+
 
 def render(results: dict[str, Any]) -> str:
     """The page, one section per benchmark that was run."""
@@ -27,7 +40,7 @@ def render(results: dict[str, Any]) -> str:
     ):
         if name in results:
             out += [*section(results[name]), ""]
-    return "\n".join(out).rstrip() + "\n"
+    return "\n".join([*out, *OTHERS]).rstrip() + "\n"
 
 
 def _omp(r: dict[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from benchmarks import untuned_pool
 from benchmarks._compare import TIE, compare
 from benchmarks._peers import NAMES, OURS
 from benchmarks._sets import SETS
@@ -24,9 +25,9 @@ def between_markers(text: str, tables: str) -> str:
     return f"{before}{START}\n\n{tables.strip()}\n\n{END}{rest.split(END)[1]}"
 
 
-def write(page: Path, tables: str) -> None:
+def write(page: Path, tables: str, title: str = TITLE) -> None:
     """Put the tables into the page; a new page is a title and the markers."""
-    text = page.read_text() if page.exists() else f"{TITLE}\n\n{START}\n{END}\n"
+    text = page.read_text() if page.exists() else f"{title}\n\n{START}\n{END}\n"
     page.write_text(between_markers(text, tables))
 
 
@@ -47,6 +48,8 @@ def render(results: dict[str, Any]) -> str:
             out += [f"## {title}", "", *_measured(results, figures, detectors, sets), ""]
             out += [*_summary(figures, detectors, sets), "", *_by_set(results["sets"], figures, detectors, sets), ""]
             out += [*_failures(figures, detectors, sets), ""]
+    if "pool" in results:
+        out += [*untuned_pool.tables(results["pool"]), ""]
     if "choice" in results:
         out += [*_choice(results["choice"]), ""]
     if "speed" in results:

@@ -4,6 +4,7 @@ python -m benchmarks.untuned                       everything: both protocols, a
 python -m benchmarks.untuned --only NAME           these detectors anew, the others from benchmarks/untuned.json
 python -m benchmarks.untuned --speed               seconds beside IsolationForest
 python -m benchmarks.untuned --choice              settings chosen on 18 sets, judged on the 19th
+python -m benchmarks.untuned --pool                means over the pool, a few hundred labelled tables (untuned_pool.py)
 
 "same": fit and score the same rows. "held-out": fit one half, score the other; the halves are random but share the
 anomalies evenly, so that both have some. Labels are used for that and for AUROC and average precision only. Five
@@ -15,11 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 import warnings
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from benchmarks import untuned_choice, untuned_speed
-from benchmarks._common import data_folder, machine
+from benchmarks import untuned_choice, untuned_pool, untuned_speed
+from benchmarks._common import data_folder, machine, package_version, write_json
 from benchmarks._peers import NAMES, Sklearn, choose
 from benchmarks._sets import MOST_ROWS, SETS, Set, choose_rows, halves
 from benchmarks._untuned_tables import PROTOCOLS, measured, render, write
@@ -105,7 +104,7 @@ def _cell(runs: list[dict[str, Any]], jobs: int) -> dict[str, Any]:
 def rank(results: dict[str, Any], protocols: list[str], detectors: list[Sklearn], jobs: int) -> None:
     """Measure the detectors on every set; the file is written after each."""
     here = machine()
-    here["versions"]["pyod"] = _version("pyod")
+    here["versions"]["pyod"] = package_version("pyod")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for d in detectors:  # compile, so that the first set does not pay for it
@@ -125,18 +124,9 @@ def rank(results: dict[str, Any], protocols: list[str], detectors: list[Sklearn]
                     print(f"  failed: {name}, seed {seed}: {error}", flush=True)
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
 def save(results: dict[str, Any]) -> None:
-    """Write the file whole, so that a reader never meets half of it."""
-    new = FILE.with_suffix(".json.new")
-    new.write_text(json.dumps(results, indent=2) + "\n")
-    os.replace(new, FILE)
+    """Write the file after every step, so that a run that is stopped loses little."""
+    write_json(FILE, results)
 
 
 def say_reused(results: dict[str, Any], protocols: list[str], run: list[str]) -> None:
@@ -156,17 +146,22 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes; seconds are kept with 1 only")
     parser.add_argument("--speed", action="store_true", help="only seconds beside IsolationForest")
     parser.add_argument("--choice", action="store_true", help="only settings chosen on 18 sets, judged on the 19th")
+    parser.add_argument("--pool", action="store_true", help="only the pool, with --only, --skip and --jobs")
+    parser.add_argument("--first", type=int, help="only the first N tables of the pool")
     args = parser.parse_args()
     results = json.loads(FILE.read_text()) if FILE.exists() else {}
-    if not args.speed and data_folder() is None:
+    if not (args.speed or args.pool) and data_folder() is None:
         raise SystemExit("No ODDS data: set ODDATOM_DATA to the folder with the .mat files.")
-    alone = args.speed or args.choice
+    alone = args.speed or args.choice or args.pool
     everything = not (alone or args.only or args.skip or args.protocol)
     if not alone:
         detectors = choose(args.only, args.skip)
         protocols = args.protocol or list(PROTOCOLS)
         say_reused(results, protocols, [d.name for d in detectors])
         rank(results, protocols, detectors, args.jobs)
+    if args.pool:
+        for _ in untuned_pool.run(results, choose(args.only, args.skip), args.jobs, args.first, one_run):
+            save(results)
     if args.choice or everything:
         results["choice"] = untuned_choice.run(args.jobs)
         save(results)
