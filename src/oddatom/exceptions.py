@@ -167,7 +167,7 @@ class DataSetUnavailable(OddAtomError):
     """A data set of the paper cannot be had, or is not the one the paper used; the message says why and what to do."""
 
 
-class WorkerLostError(RuntimeError):
+class WorkerLostError(OddAtomError, RuntimeError):
     """Workers of a cluster were lost and their rows cannot be had again: a fit has ended early.
 
     Attributes
@@ -178,16 +178,16 @@ class WorkerLostError(RuntimeError):
         Numbers of the partitions that were lost.
     """
 
-    def __init__(self, message: str, partitions: tuple[int, ...] = ()) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        problem: str,
+        partitions: tuple[int, ...] = (),
+        *,
+        parameter: str = "X",
+        value: Any = None,
+        advice: str = "",
+    ) -> None:
+        value = partitions if value is None else value
+        super().__init__(problem, parameter=parameter, value=value, advice=advice)
         self.partitions = partitions
         self.model: Any = None
-
-    def __reduce__(self) -> tuple:
-        return _worker_lost, (str(self), self.partitions, self.model)
-
-
-def _worker_lost(message: str, partitions: tuple[int, ...], model: Any) -> WorkerLostError:
-    error = WorkerLostError(message, partitions)
-    error.model = model
-    return error
