@@ -294,8 +294,9 @@ def test_the_command_line_speaks_of_models():
     with pytest.raises(OddAtomError, match="columns that TableEncoder was fitted on") as caught:
         encoder.transform(pd.DataFrame({"b": [1.0, 2.0]}))
     assert "columns that the model was fitted on ('a')" in sentence(caught.value)
-    error = OddAtomError("Cannot save this TableEncoder.", owner="TableEncoder")
-    assert sentence(error) == "Cannot save this model."
+    error = OddAtomError("Cannot save {this owner}: {owner} is odd.", owner="TableEncoder")
+    assert str(error) == error.problem == "Cannot save this TableEncoder: TableEncoder is odd."
+    assert sentence(error) == "Cannot save this model: the model is odd."
 
 
 def test_a_lost_worker_has_fields():

@@ -176,7 +176,7 @@ class KernelDetector(LearnedDetector):
             )
         if K.shape[0] != K.shape[1]:
             raise OddAtomError(
-                f"With kernel='precomputed' {name} is fitted on the square matrix of the training rows' kernel. Got "
+                f"With kernel='precomputed' {{owner}} is fitted on the square matrix of the training rows' kernel. Got "
                 f"shape {K.shape} instead",
                 parameter="X",
                 advice="pass K(X, X).",
