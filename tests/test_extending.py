@@ -1,4 +1,4 @@
-"""A part, a score and a scaling from outside the package: on NumPy, torch, in model files and ONNX files.
+"""A part, a score, a scaling and kernels from outside the package: on NumPy, torch, in model files and ONNX files.
 
 Nothing but the registries is touched.
 """
@@ -9,9 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import oddatom
 from ensembles import factors
-from oddatom import DLOCSVM, OddAtomDetector
+from oddatom import DLOCSVM, KDLOCSVM, KDPLOCSVM, ModelFileError, OddAtomDetector
 from oddatom.arrays.namespaces import namespace
 from oddatom.ensemble.parts import PARTS, Part, register
+from oddatom.kernels.formulas import KERNELS, KernelFormula
+from oddatom.kernels.functions import Kernel
+from oddatom.kernels.pairs import SQUARED_DISTANCES, Pairs
 from oddatom.onnx import to_onnx
 from oddatom.scaling.column_statistics import SCALINGS
 from oddatom.scores import SCORES, Terms
@@ -42,6 +45,23 @@ def midrange(columns):
     return 0.5 * (low + high), high - low
 
 
+def rational_quadratic(t, kernel):
+    """1/(1 + gamma ‖y − z‖²)."""
+    return 1.0 / (1.0 + kernel.gamma * t)
+
+
+def overlaps(Y, Z):
+    """Σ_f min(y_f, z_f), of rows at least 0."""
+    xp = namespace(Y)
+    return xp.sum(xp.minimum(xp.abs(Y)[:, None, :], xp.abs(Z)[None, :, :]), axis=-1)
+
+
+NEW_KERNELS = {
+    "rational": KernelFormula(SQUARED_DISTANCES, rational_quadratic, lambda kernel: True, bounded=True),
+    "overlap": KernelFormula(Pairs(overlaps)),
+}
+
+
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     with monkeypatch.context() as patch:
@@ -49,6 +69,8 @@ def registered(monkeypatch):
         register(Part("sizes", sizes, of_members=False))
         patch.setitem(SCORES, "absolute", absolute)
         patch.setitem(SCALINGS, "midrange", midrange)
+        for name, formula in NEW_KERNELS.items():
+            patch.setitem(KERNELS, name, formula)
         try:
             yield
         finally:
@@ -133,6 +155,71 @@ def test_onnx(model):
     session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
     scores = session.run(["scores"], {"X": NEW})[0]
     assert_allclose(scores, model.score_samples(NEW), rtol=1e-8, atol=1e-10)
+
+
+# Kernels
+
+
+def in_plain_numpy(name, Y, Z, gamma):
+    if name == "overlap":
+        return np.array([[np.minimum(np.abs(y), np.abs(z)).sum() for z in Z] for y in Y])
+    return np.array([[1 / (1 + gamma * np.sum((y - z) ** 2)) for z in Z] for y in Y])
+
+
+@pytest.mark.parametrize("name", NEW_KERNELS)
+def test_values_of_a_kernel(name):
+    kernel, wanted = Kernel(name, 0.7), in_plain_numpy(name, NEW, X[:90], 0.7)
+    assert_allclose(kernel(NEW, X[:90]), wanted, rtol=1e-12)
+    assert_array_equal(kernel.diagonal(X), np.diag(kernel(X, X)))
+    torch = pytest.importorskip("torch")
+    formula = KERNELS[name]
+    found = formula.of(formula.pairs.of(torch.tensor(NEW), torch.tensor(X[:90])), kernel)
+    assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.fixture(params=NEW_KERNELS)
+def kernel_model(request):
+    return KDLOCSVM(kernel=request.param, scoring="description_length", approximation=40, random_state=0).fit(X)
+
+
+def test_a_kernel_on_numpy(kernel_model):
+    scores = kernel_model.score_samples(NEW)
+    assert np.ptp(scores) > 0
+    assert_array_equal(np.concatenate([kernel_model.score_samples(row[None]) for row in NEW]), scores)
+    fitted = kernel_model.kernel_map_
+    Phi = fitted.apply(kernel_model.scaling_.apply(X))
+    Y = kernel_model.scaling_.apply(X)
+    assert_allclose(
+        (Phi @ Phi.T)[fitted.indices][:, fitted.indices],
+        in_plain_numpy(fitted.kernel.function, Y[fitted.indices], Y[fitted.indices], kernel_model.gamma_),
+        atol=1e-7 * np.abs(Phi).max() ** 2,
+    )
+
+
+def test_a_kernel_on_torch(kernel_model):
+    torch = pytest.importorskip("torch")
+    scores = kernel_model._device_scores(torch.tensor(NEW), torch.device("cpu"))
+    assert_allclose(scores, kernel_model.score_samples(NEW), rtol=1e-7, atol=1e-9)
+    far = np.array(NEW[:5]) * np.logspace(0, 200, 5)[:, None]
+    scores = kernel_model._device_scores(torch.tensor(far), torch.device("cpu"))
+    assert_allclose(scores, kernel_model.score_samples(far), rtol=1e-6)
+
+
+def test_a_kernel_fitted_on_torch():
+    torch = pytest.importorskip("torch")
+    settings = {"kernel": "rational", "max_iter": 2, "approximation": 40, "random_state": 0}
+    here = KDPLOCSVM(**settings).fit(X)
+    there = KDPLOCSVM(**settings).fit(torch.tensor(X))
+    assert_allclose(there.score_samples(NEW), here.score_samples(NEW), rtol=1e-6, atol=1e-9)
+
+
+def test_a_kernel_saved_and_loaded(kernel_model, tmp_path, monkeypatch):
+    oddatom.save(kernel_model, tmp_path / "model")
+    assert_array_equal(oddatom.load(tmp_path / "model").score_samples(NEW), kernel_model.score_samples(NEW))
+    with monkeypatch.context() as patch:
+        patch.delitem(KERNELS, kernel_model.kernel)
+        with pytest.raises(ModelFileError, match=r"'kernel' parameter of KDLOCSVM must be a str among \{'rbf', "):
+            oddatom.load(tmp_path / "model")
 
 
 @pytest.mark.parametrize("name", ["distance", "joined", "margin", "sizes"])

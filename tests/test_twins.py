@@ -10,6 +10,8 @@ from oddatom.coding import batch_omp
 from oddatom.ensemble import coded, joining, row_parts
 from oddatom.ensemble.histogram import fit_histogram
 from oddatom.ensemble.packed import pack
+from oddatom.kernels import formulas, pairs
+from oddatom.kernels.functions import Kernel
 from oddatom.scaling.asinh import fit_asinh
 from oddatom.scaling.linear import Scaling
 from oddatom.scores import code_statistics, description_length, margin
@@ -32,6 +34,10 @@ ROWS = RNG.standard_normal((50, 7))
 ROWS[3] = 0.0  # a code without an atom
 CODES = batch_omp(ROWS, D, 3)
 OF_CODES = (CODES, RNG.standard_normal(12), code_statistics(CODES, 12, 7))
+OTHERS = RNG.standard_normal((31, 7))
+OTHERS[5], OTHERS[6] = ROWS[8], 0.0
+WEIGHTS = ((0.7, 2.0, 0.3), (0.2, 1.5, -0.4), (3.0, 0.0, 0.0))
+VALUES = [(ROWS @ OTHERS.T, Kernel("poly", *weights)) for weights in WEIGHTS]
 FAR = X * np.append(np.ones(149), 1e302)[:, None]
 EXAMPLES = {
     joining.z_formula: [(PARTS, CALIBRATION), (PARTS, CALIBRATION, slice(1, 3))],
@@ -44,6 +50,14 @@ EXAMPLES = {
         (FAR, Scaling(None, None, 3.0), RNG.standard_normal(7)),
         (FAR, Scaling(RNG.standard_normal(7), RNG.uniform(0.1, 10, 7), 1e-8), RNG.standard_normal(7)),
     ],
+    pairs.squared_distances: [(ROWS, OTHERS), (1e100 * ROWS, 1e-100 * OTHERS)],
+    pairs.absolute_distances: [(ROWS, OTHERS), (1e200 * ROWS, 1e-200 * OTHERS)],
+    pairs.products: [(ROWS, OTHERS), (1e200 * ROWS, 1e-200 * OTHERS)],
+    pairs.own_product: [(ROWS,), (RNG.standard_normal((200, 7)),)],
+    formulas.exponential: [(t * t, kernel) for t, kernel in VALUES],
+    formulas.power: VALUES[:2],
+    formulas.tanh: VALUES,
+    formulas.matrix: [(ROWS, OTHERS, Kernel(name, *weights)) for name in formulas.KERNELS for weights in WEIGHTS[:2]],
 }
 
 

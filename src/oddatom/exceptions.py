@@ -17,7 +17,8 @@ class OddAtomError(ValueError):
     Attributes
     ----------
     problem : str
-        What is wrong. The advice follows a full stop or, where there is none, a semicolon.
+        What is wrong. The advice follows a full stop or, where there is none, a semicolon. The owner is written as
+        "{owner}", or "{this owner}", when it is passed.
     parameter : str or None
         Name of the parameter or argument that it is about.
     value : object
@@ -41,10 +42,19 @@ class OddAtomError(ValueError):
         options: Mapping[str, Any] | None = None,
         owner: str | None = None,
     ) -> None:
-        super().__init__(problem)
-        self.problem, self.parameter, self.value, self.owner = problem, parameter, value, owner
+        self._problem, self.parameter, self.value, self.owner = problem, parameter, value, owner
+        super().__init__(self.problem)
         self.options = dict(options or {})
         self._advice = advice
+
+    @property
+    def problem(self) -> str:
+        """What is wrong."""
+        return self._problem if self.owner is None else self.describe(self.owner, f"this {self.owner}")
+
+    def describe(self, owner: str, this_owner: str) -> str:
+        """Return the problem with words for the owner, and for this very one."""
+        return self._problem.replace("{owner}", owner).replace("{this owner}", this_owner)
 
     @property
     def advice(self) -> str:
@@ -100,8 +110,9 @@ def _written(text: str, options: Mapping[str, Any], write: Callable[[str, Any], 
 
 
 def _restored(cls: type[OddAtomError], fields: dict[str, Any]) -> OddAtomError:
-    error = cls.__new__(cls, fields["problem"])
+    error = cls.__new__(cls)
     vars(error).update(fields)
+    error.args = (error.problem,)
     return error
 
 
@@ -167,7 +178,7 @@ class DataSetUnavailable(OddAtomError):
     """A data set of the paper cannot be had, or is not the one the paper used; the message says why and what to do."""
 
 
-class WorkerLostError(RuntimeError):
+class WorkerLostError(OddAtomError, RuntimeError):
     """Workers of a cluster were lost and their rows cannot be had again: a fit has ended early.
 
     Attributes
@@ -178,16 +189,16 @@ class WorkerLostError(RuntimeError):
         Numbers of the partitions that were lost.
     """
 
-    def __init__(self, message: str, partitions: tuple[int, ...] = ()) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        problem: str,
+        partitions: tuple[int, ...] = (),
+        *,
+        parameter: str = "X",
+        value: Any = None,
+        advice: str = "",
+    ) -> None:
+        value = partitions if value is None else value
+        super().__init__(problem, parameter=parameter, value=value, advice=advice)
         self.partitions = partitions
         self.model: Any = None
-
-    def __reduce__(self) -> tuple:
-        return _worker_lost, (str(self), self.partitions, self.model)
-
-
-def _worker_lost(message: str, partitions: tuple[int, ...], model: Any) -> WorkerLostError:
-    error = WorkerLostError(message, partitions)
-    error.model = model
-    return error

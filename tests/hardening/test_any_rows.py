@@ -18,7 +18,7 @@ from learned import tables
 from long_runs import examples, explore, quick
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector, OddAtomWarning
 from oddatom.ensemble.model import SCORES as PARTS
-from oddatom.kernels.functions import KERNELS
+from oddatom.kernels.formulas import KERNELS
 from oddatom.scores import SCORES
 
 # All that a fit may say of finite rows. Another message is another library's, or a new one: look at it.

@@ -7,8 +7,11 @@ from sklearn.metrics import pairwise
 
 from oddatom.arrays import threads as _threads
 from oddatom.arrays.threads import threads
+from oddatom.exceptions import OddAtomError
+from oddatom.kernels import _compiled
 from oddatom.kernels import functions as kernels
-from oddatom.kernels.functions import KERNELS, LARGEST, Kernel, check_range, find_gamma, shorten
+from oddatom.kernels.formulas import KERNELS
+from oddatom.kernels.functions import LARGEST, Kernel, check_range, find_gamma, shorten
 
 REFERENCE = {
     "rbf": lambda Y, Z: pairwise.rbf_kernel(Y, Z, gamma=0.7),
@@ -63,7 +66,7 @@ def test_threads_do_not_matter(name, monkeypatch):
     monkeypatch.setattr(_threads, "SERIAL_NS", 100.0)
     monkeypatch.setattr(_threads._here, "serial_until", 0, raising=False)  # also where other cores are busy
     plans, plan = [], _threads.split
-    monkeypatch.setattr(kernels, "split", lambda *args, **kw: plans.append(plan(*args, **kw)) or plans[-1])
+    monkeypatch.setattr(_compiled, "split", lambda *args, **kw: plans.append(plan(*args, **kw)) or plans[-1])
     Y = rows(400)
     with threads(1):
         serial = make(name)(Y, Y)
@@ -78,6 +81,21 @@ def test_which_are_positive_whatever_the_rows():
     assert not Kernel(pairwise.rbf_kernel).positive
     assert not Kernel("polynomial", degree=2.5).positive
     assert not Kernel("polynomial", coef0=-0.1).positive
+
+
+def test_a_name_that_is_no_kernel():
+    Y, rng = rows(5), np.random.RandomState(0)
+    calls = (
+        lambda: Kernel("rfb")(Y, Y),
+        lambda: Kernel("rfb").diagonal(Y),
+        lambda: Kernel("rfb").positive,
+        lambda: Kernel("rfb").reach(5),
+        lambda: find_gamma("median", "rfb", Y, rng),
+    )
+    for call in calls:
+        with pytest.raises(OddAtomError, match=r"There is no kernel 'rfb'\. Choose from 'rbf', 'laplacian',") as caught:
+            call()
+        assert (caught.value.parameter, caught.value.value) == ("kernel", "rfb")
 
 
 def test_a_power_that_is_no_number_counts_as_zero():

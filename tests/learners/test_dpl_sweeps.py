@@ -69,7 +69,7 @@ DATA = ["positive", "centred", "heavy_tails", "counts", "singular", "scaled_colu
 
 
 def settings(penalty="l21", beta=0.05, **others):
-    others = {"s": 2, "nu": 0.2, "gamma": 0.02, **others}
+    others = {"s": 2, "nu": 0.2, "alpha": 0.02, **others}
     return DPL(penalty=make_penalty(penalty, beta, EPSILON), **others)
 
 
@@ -104,7 +104,7 @@ def test_equals_the_slow_transcription(penalty, eta):
     Y, D = mixed(), atoms()
     beta, gamma = BETA[penalty], 0.2
     wanted_D, wanted_P, wanted_X, w, rho, totals = dpl_ocsvm(Y, D, 2, beta, gamma, 0.2, eta, 2, penalty, EPSILON)
-    group, model = run(Y, D, settings(penalty, beta, eta=eta, gamma=gamma, max_iter=2))
+    group, model = run(Y, D, settings(penalty, beta, eta=eta, alpha=gamma, max_iter=2))
 
     assert 0 < np.sum(wanted_X.any(axis=0)) < len(D)  # some atoms are trimmed, some not
     assert np.sum((np.abs(wanted_X) < 1e-9) & support(Y, D) & wanted_X.any(axis=0)) > 3  # and some codes are zero
@@ -119,8 +119,8 @@ def test_equals_the_slow_transcription(penalty, eta):
 
 def test_the_svm_and_the_l1_penalty_both_matter():
     Y, D = positive(), atoms()
-    plain = run(Y, D, settings(beta=0.01, eta=0.0, gamma=0.0))[1]
-    for other in (settings(beta=0.01, eta=100.0, gamma=0.0), settings(beta=0.01, eta=0.0, gamma=0.02)):
+    plain = run(Y, D, settings(beta=0.01, eta=0.0, alpha=0.0))[1]
+    for other in (settings(beta=0.01, eta=100.0, alpha=0.0), settings(beta=0.01, eta=0.0, alpha=0.02)):
         assert np.abs(run(Y, D, other)[1].D - plain.D).max() > 1e-3
 
 
@@ -148,7 +148,7 @@ def test_lagrangian_never_rises_at_a_half_step(kind, eta):
     Y = data(kind)
     for penalty in PENALTIES:
         for beta, gamma in ((0.0, 0.0), (0.0, 0.05), (BETA[penalty], 0.02)):
-            options = settings(penalty, beta, eta=eta, gamma=gamma, track_atoms=True, max_iter=3)
+            options = settings(penalty, beta, eta=eta, alpha=gamma, track_atoms=True, max_iter=3)
             _, model = run(Y, atoms(), options)
             assert len(model.history.lagrangian) == 3
             assert worst_rise(model.history) <= 1e-12, (penalty, beta, gamma)
@@ -290,7 +290,7 @@ def test_start():
 def test_l1_weight_by_default():
     Y, D = positive(), atoms()
     share = support(Y, D).sum(axis=0) / np.linalg.norm(support(Y, D).sum(axis=0))
-    assert_allclose(run(Y, D, settings(gamma=None, max_iter=0))[1].alpha, share / np.sqrt(len(Y)), rtol=1e-14)
+    assert_allclose(run(Y, D, settings(alpha=None, max_iter=0))[1].alpha, share / np.sqrt(len(Y)), rtol=1e-14)
 
 
 @pytest.mark.parametrize("pair_solver", ["exact", "gradient"])
@@ -339,7 +339,7 @@ def test_without_penalties_and_with_independent_rows_a_pair_is_a_dictionary_step
     rng = np.random.default_rng(0)
     Y = normalised(rng.uniform(size=(12, 20)))
     D = unit_rows(rng.uniform(size=(6, 20)))
-    group, model = run(Y, D, settings(beta=0.0, gamma=0.0, eta=0.0, max_iter=2))
+    group, model = run(Y, D, settings(beta=0.0, alpha=0.0, eta=0.0, max_iter=2))
     used = support(Y, D)
     assert used.sum(axis=0).max() <= 20
     indices, values = omp(Y, D, 2)
@@ -358,7 +358,7 @@ def test_without_penalties_and_with_independent_rows_a_pair_is_a_dictionary_step
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_without_the_l1_penalty_a_pair_is_a_projection_and_a_shrinkage(penalty):
     Y, D, beta, eta, nu = positive(), atoms(), BETA[penalty], 20.0, 0.2
-    options = settings(penalty, beta, gamma=0.0, eta=eta, max_iter=0)
+    options = settings(penalty, beta, alpha=0.0, eta=eta, max_iter=0)
     group, model = run(Y, D, options)
     X, w, lam = codes(group), model.svm.w, group.shards[0].multipliers / (nu * len(Y))
     options.sweep(group, model)
@@ -387,10 +387,10 @@ def test_without_the_l1_penalty_a_pair_is_a_projection_and_a_shrinkage(penalty):
 @pytest.mark.parametrize("gamma", [1e-100, 1e-160, 1e-200, 1e-310])
 def test_a_vanishing_l1_penalty_is_none(gamma):
     Y, D = mixed(), atoms()
-    assert_allclose(run(Y, D, settings(gamma=gamma))[1].D, run(Y, D, settings(gamma=0.0))[1].D, atol=1e-9)
+    assert_allclose(run(Y, D, settings(alpha=gamma))[1].D, run(Y, D, settings(alpha=0.0))[1].D, atol=1e-9)
 
 
-@pytest.mark.parametrize("weights", [{"beta": 100.0}, {"gamma": 100.0}])
+@pytest.mark.parametrize("weights", [{"beta": 100.0}, {"alpha": 100.0}])
 @pytest.mark.parametrize("pair_solver", ["exact", "gradient"])
 def test_a_huge_penalty_trims_every_pair(weights, pair_solver):
     options = settings(**{"beta": 0.01, **weights}, pair_solver=pair_solver, max_iter=2)

@@ -17,7 +17,7 @@ import pytest
 import scipy.io
 
 from oddatom.cli import main
-from oddatom.exceptions import DataSetUnavailable
+from oddatom.exceptions import DataSetUnavailable, OddAtomError
 from oddatom.paper.base import DataSet, Run, Task
 from oddatom.paper.journal import Journal
 
@@ -364,8 +364,10 @@ def test_a_parquet_file_of_something_else_is_refused(tmp_path):
         {b"about": b'{"seed": 0}'}
     )
     pa.parquet.write_table(table, tmp_path / "runs.parquet")
-    with pytest.raises(ValueError, match=r"runs.parquet' holds something other than runs"):
+    with pytest.raises(OddAtomError, match=r"runs.parquet' holds something other than runs") as caught:
         Journal(tmp_path, {"seed": 0})
+    assert (caught.value.parameter, caught.value.value) == ("output", str(tmp_path / "runs.parquet"))
+    assert caught.value.advice == "Choose another --output."
     assert [path.name for path in tmp_path.iterdir()] == ["runs.parquet"]
 
 

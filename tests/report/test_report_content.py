@@ -140,7 +140,7 @@ def test_every_detector_has_a_report(kind):
     assert_array_equal(content.curves[0].values, detector.history_["total"])
     assert (content.contributions is None) == kind.startswith("K")
     assert content.p_values is None
-    assert "without calibration" in content.notes["p_values"]
+    assert "fitted without folds" in content.notes["p_values"]
     text = render_report(content)
     assert not Outline(text).crossed
     if kind.startswith("K"):

@@ -255,7 +255,7 @@ def assert_same(one, two, scale):
 @pytest.mark.parametrize("name", ONE_TWO_SEVEN)
 def test_learning_does_not_see_the_shards(name, penalty, pair_solver, max_iter):
     Y, D = rows()
-    options = {"s": 3, "nu": 0.3, "gamma": 0.01, "max_iter": max_iter}
+    options = {"s": 3, "nu": 0.3, "alpha": 0.01, "max_iter": max_iter}
     options = DPL(penalty=penalty, eta=50.0, pair_solver=pair_solver, **options)
     (one, a, X, last), (two, a2, X2, last2) = (fit(p, D, options) for p in ([Y], pieces_of(Y, name)))
     assert 0 < one.active.sum() < len(D)  # some pairs are trimmed
@@ -282,7 +282,7 @@ def test_few_rows_to_an_atom_in_several_shards(pair_solver):
     rng = np.random.default_rng(1)
     Y = np.abs(rng.standard_normal((40, 30)))
     Y, D = Y / np.linalg.norm(Y), unit_rows(rng, 12, 30)
-    options = DPL(s=2, penalty=L21(0.01), nu=0.3, gamma=0.005, eta=10.0, max_iter=2, pair_solver=pair_solver)
+    options = DPL(s=2, penalty=L21(0.01), nu=0.3, alpha=0.005, eta=10.0, max_iter=2, pair_solver=pair_solver)
     (one, _, X, _), (two, _, X2, _) = (fit(p, D, options) for p in ([Y], [Y[:3], Y[3:3], Y[3:10], Y[10:]]))
     assert one.active.any()
     assert_same(one.D, two.D, 1.0)
@@ -297,7 +297,7 @@ def test_few_rows_to_an_atom_in_several_shards(pair_solver):
 @pytest.mark.parametrize(("pair_solver", "N", "max_iter"), [("exact", 20_000, 2), ("gradient", 12_000, 1)])
 def test_threads_do_not_change_a_bit(pair_solver, N, max_iter, monkeypatch):
     Y, D = rows(N, 9, 5)
-    options = {"s": 2, "nu": 0.3, "gamma": 0.005, "max_iter": max_iter}
+    options = {"s": 2, "nu": 0.3, "alpha": 0.005, "max_iter": max_iter}
     options = DPL(penalty=L21(0.02), eta=50.0, pair_solver=pair_solver, **options)
     monkeypatch.setattr(_threads, "_notice", lambda *args: None)  # stay parallel, however busy the cores
     _threads._here.serial_until = 0

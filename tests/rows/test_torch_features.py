@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oddatom.kernels.coordinates import fit_kernel_map
-from oddatom.kernels.functions import KERNELS, LARGEST, Kernel, shorten
+from oddatom.kernels.formulas import KERNELS
+from oddatom.kernels.functions import LARGEST, Kernel, shorten
 from oddatom.scaling.array_columns import fit_scaling
 from oddatom.scaling.column_statistics import SCALINGS, fit_columns
 
@@ -206,3 +207,9 @@ def test_a_function_cannot_run_on_a_device(device):
     kernel_map = fit_kernel_map(Kernel(my_kernel), kernel_rows(), 1e-8, None, "uniform", np.random.RandomState(0))
     with pytest.raises(ValueError, match=r"cannot run on a device. Got my_kernel instead of a name; pass one of 'rbf'"):
         apply_kernel_map(kernel_map, torch.ones((3, 5), dtype=torch.float64, device=device))
+
+
+def test_a_name_that_is_no_kernel(device):
+    kernel_map = fit_kernel_map(unit("rbf"), kernel_rows(), 1e-8, 20, "uniform", np.random.RandomState(0))
+    with pytest.raises(ValueError, match=r"There is no kernel 'rfb'\. Choose from 'rbf'"):
+        RowKernelMap(kernel_map._replace(kernel=unit("rfb")), device)

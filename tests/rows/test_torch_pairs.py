@@ -314,7 +314,7 @@ def assert_same_fit(got, expected):
         assert_allclose(model.history[key], twin.history[key], rtol=1e-8)
 
 
-LEARNER = DPL(s=3, penalty=L21(0.05), nu=0.3, gamma=0.01, eta=50.0, max_iter=3)
+LEARNER = DPL(s=3, penalty=L21(0.05), nu=0.3, alpha=0.01, eta=50.0, max_iter=3)
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_fewer_rows_than_features(pair_solver, device):
     rng = np.random.default_rng(1)
     Y = np.abs(rng.standard_normal((40, 30)))
     Y, D = Y / np.linalg.norm(Y), unit_rows(rng, 12, 30)
-    learner = DPL(s=2, penalty=L21(0.01), nu=0.3, gamma=0.005, eta=10.0, max_iter=2, track_atoms=True)
+    learner = DPL(s=2, penalty=L21(0.01), nu=0.3, alpha=0.005, eta=10.0, max_iter=2, track_atoms=True)
     learner = replace(learner, pair_solver=pair_solver)
     expected, got = fit([PairShard(Y)], D, learner), fit([TorchPairShard(Y, device)], D, learner)
     assert_same_fit(got, expected)

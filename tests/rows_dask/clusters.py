@@ -21,7 +21,7 @@ from oddatom.rows.array import LocalShard, PairShard
 from oddatom.rows.dask import ClusterGroup
 
 DICTIONARY = DL(s=3, penalty=L21(0.05), nu=0.3, eta=50.0, max_iter=3)
-PAIRS = DPL(s=3, penalty=L21(0.05), nu=0.3, gamma=0.01, eta=50.0, max_iter=2)
+PAIRS = DPL(s=3, penalty=L21(0.05), nu=0.3, alpha=0.01, eta=50.0, max_iter=2)
 LOCAL = {"sparse": LocalShard, "pairs": PairShard}
 
 

@@ -76,6 +76,11 @@ def largest(x: Any) -> Any:
     return namespace(x).max(x, axis=-1, keepdims=True)
 
 
+def sum_of_squares(x: Any) -> Any:
+    """Return Σ x² along the last axis; of NumPy arrays without an array of the squares."""
+    return np.einsum("...i,...i->...", x, x) if is_numpy(x) else namespace(x).sum(x * x, axis=-1)
+
+
 def _is_graph(x: Any) -> bool:
     return namespace(x).__name__.startswith(GRAPH)
 

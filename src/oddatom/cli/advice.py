@@ -35,12 +35,10 @@ def as_option(name: str, value: Any) -> str:
 
 def sentence(error: OddAtomError) -> str:
     """Return an error with options in place of parameters, and the model in place of classes."""
-    problem, advice = error.problem, error.advise(as_option)
+    problem, advice = error.describe("the model", "this model"), error.advise(as_option)
     if isinstance(error, ParameterError):
         subject = OPTIONS.get(str(error.parameter), f"the model's {error.parameter!r}")
         problem = f"{subject} {problem}"
-    elif error.owner is not None:
-        problem = problem.replace(f"this {error.owner}", "this model").replace(error.owner, "the model")
     for name in INSTEAD.keys() & error.options:
         advice = INSTEAD[name].capitalize() if problem.endswith(".") else INSTEAD[name]
     return joined(problem, advice)

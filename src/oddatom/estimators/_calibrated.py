@@ -106,7 +106,7 @@ class CalibratedMixin:
         except ValueError as error:
             name = type(self).__name__
             raise OddAtomError(
-                f"{name} cannot be fitted without one of {self.n_folds} folds. {error}",
+                f"{{owner}} cannot be fitted without one of {self.n_folds} folds. {error}",
                 parameter="n_folds",
                 value=self.n_folds,
                 advice="Or lower {n_folds}, or pass None.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -25,7 +26,8 @@ from oddatom.estimators._grouped import (
 )
 from oddatom.exceptions import IndefiniteKernelWarning, OddAtomError, ParameterError
 from oddatom.kernels.coordinates import KernelMap, fit_kernel_map
-from oddatom.kernels.functions import GAMMAS, KERNELS, Kernel, find_gamma, shorten
+from oddatom.kernels.formulas import KERNELS, RANK_TOL
+from oddatom.kernels.functions import GAMMAS, Kernel, find_gamma, shorten
 from oddatom.learners.alternate import Model
 from oddatom.learners.initial import combined_rows
 from oddatom.rows import Source
@@ -48,7 +50,7 @@ class KernelDetector(LearnedDetector):
 
     _parameter_constraints: ClassVar[dict] = {
         **LearnedDetector._parameter_constraints,
-        "kernel": [StrOptions({*KERNELS, "precomputed"}), callable],
+        "kernel": [StrOptions(ChainMap[str, Any]({"precomputed": None}, KERNELS).keys()), callable],
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(GAMMAS))],
         "kernel_params": "no_validation",  # it and `approximation`: see `_validate_params`
         "approximation": "no_validation",
@@ -147,8 +149,8 @@ class KernelDetector(LearnedDetector):
             width = find_gamma(self.gamma, self.kernel, Y, rng)
             kernel = Kernel(self.kernel, width, float(settings.degree), float(settings.coef0))
         rank_tol = settings.rank_tol
-        if rank_tol is None:  # kernels of low rank are taken as they are
-            rank_tol = 1e-14 if self.kernel in ("linear", "cosine") else 1e-8
+        if rank_tol is None:
+            rank_tol = RANK_TOL if kernel is None else kernel.rank_tol
         n = None if self._exact(N) else approximation.n
         return fit_kernel_map(kernel, Y, float(rank_tol), n, approximation.choice, rng)
 
@@ -174,7 +176,7 @@ class KernelDetector(LearnedDetector):
             )
         if K.shape[0] != K.shape[1]:
             raise OddAtomError(
-                f"With kernel='precomputed' {name} is fitted on the square matrix of the training rows' kernel. Got "
+                f"With kernel='precomputed' {{owner}} is fitted on the square matrix of the training rows' kernel. Got "
                 f"shape {K.shape} instead",
                 parameter="X",
                 advice="pass K(X, X).",

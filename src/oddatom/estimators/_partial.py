@@ -66,7 +66,7 @@ def _check_enough(detector: Any, n_new: int, n_rows: int, decay: float) -> None:
     if n_rows < 2:
         name = type(detector).__name__
         raise OddAtomError(
-            f"After a batch of {n_new} row{'s' if n_new != 1 else ''}, with decay={decay:g}, {name} has {n_rows} to "
+            f"After a batch of {n_new} row{'s' if n_new != 1 else ''}, with decay={decay:g}, {{owner}} has {n_rows} to "
             "learn from where it needs at least 2.",
             parameter="X",
             advice="Pass more rows at a time, or a larger decay.",
@@ -91,7 +91,7 @@ def _check_here(detector: Any, X: Any) -> None:
     name = type(detector).__name__
     if isinstance(X, Source) or _is_dask(X):
         raise OddAtomError(
-            f"{name}.partial_fit takes rows in memory. Got a {type(X).__name__} instead",
+            f"{{owner}}.partial_fit takes rows in memory. Got a {type(X).__name__} instead",
             parameter="X",
             advice="pass it block by block, for instance X.compute().",
             owner=name,

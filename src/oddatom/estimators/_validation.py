@@ -121,10 +121,10 @@ def _is_path(estimator: Any, path: str) -> OddAtomError:
     """Return the error that a path is in place of rows."""
     name = type(estimator).__name__
     if hasattr(estimator, "device"):
-        takes = f"Of files {name} has fit, score_samples, decision_function and predict."
+        takes = "Of files {owner} has fit, score_samples, decision_function and predict."
         problem = f"{takes} Got the path {path!r} for another method"
     else:  # it works here, on rows in memory alone
-        problem = f"{name} takes rows in memory, no files. Got the path {path!r}"
+        problem = f"{{owner}} takes rows in memory, no files. Got the path {path!r}"
     advice = "read its rows first, for instance with pandas.read_parquet or pandas.read_csv."
     return OddAtomError(problem, parameter="X", value=path, advice=advice, owner=name)
 

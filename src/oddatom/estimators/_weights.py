@@ -83,7 +83,7 @@ def check_weights(detector: Any, sample_weight: Any, X: Any, y: Any = None) -> t
 
 def _wrong(name: str, problem: str, advice: str = "") -> OddAtomError:
     return OddAtomError(
-        f"The 'sample_weight' of {name} {problem}", parameter="sample_weight", advice=advice, owner=name
+        f"The 'sample_weight' of {{owner}} {problem}", parameter="sample_weight", advice=advice, owner=name
     )
 
 
@@ -110,7 +110,7 @@ def refuse_weights(detector: Any, sample_weight: Any, where: str) -> None:
     if sample_weight is not None:
         name = type(detector).__name__
         raise OddAtomError(
-            f"{name} takes 'sample_weight' of rows in memory. Got it with {where}",
+            f"{{owner}} takes 'sample_weight' of rows in memory. Got it with {where}",
             parameter="sample_weight",
             advice="pass an array, or repeat rows.",
             owner=name,

@@ -233,7 +233,7 @@ class DPLOCSVM(LearnedDetector):
                 value=self.penalty,
                 advice="use solver='exact'.",
             )
-        common["gamma"] = None if self.alpha is None else float(self.alpha)
+        common["alpha"] = None if self.alpha is None else float(self.alpha)
         return DPL(pair_solver=pairs, representation=self.representation, **common)
 
     def _own_attributes(self, model: Model, active: np.ndarray, features: dict[str, Any]) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def fit_kernel_map(
         indices = np.sort(choose_landmarks(method, kernel, Y, n_landmarks, rng))
     rows = np.ascontiguousarray(Y[indices]) if kernel is not None else np.empty((0, 0))
     K = check_range(Y[np.ix_(indices, indices)] if kernel is None else kernel(rows, rows))
-    if kernel is None or callable(kernel.function):  # ours are symmetric to the last bit
+    if kernel is None or callable(kernel.function):  # named ones are symmetric
         K = 0.5 * (K + K.T)
     kept, T, negative = factor(K, rank_tol, kernel is not None and kernel.positive)
     if kernel is not None:

@@ -1,7 +1,4 @@
-"""Kernels k(y, z) between rows. Entries of named ones are made in a fixed order: no matter what rows are around.
-
-A new kernel is one line in `KERNELS` and one in `_value`.
-"""
+"""A kernel with its parameters: its matrix between rows, the range of its values, and rules for gamma."""
 
 from __future__ import annotations
 
@@ -9,23 +6,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
 
-from oddatom.arrays.sums import FUSED
-from oddatom.arrays.threads import split
+from oddatom.arrays.twins import fastest
 from oddatom.exceptions import OddAtomError
+from oddatom.kernels.formulas import RANK_TOL, KernelFormula, find_formula, matrix
+from oddatom.kernels.pairs import COSINES, PRODUCTS, diagonal
 
 GAMMAS = ("scale", "auto", "median")
-_RBF, _LAPLACIAN, _POLYNOMIAL, _SIGMOID, _LINEAR, _COSINE = range(6)
-KERNELS = {
-    "rbf": _RBF,
-    "laplacian": _LAPLACIAN,
-    "polynomial": _POLYNOMIAL,
-    "poly": _POLYNOMIAL,
-    "sigmoid": _SIGMOID,
-    "linear": _LINEAR,
-    "cosine": _COSINE,
-}
 _MEDIAN_ROWS = 1000  # rows whose pairs the median is taken over
 LARGEST = 1e100  # of a kernel's values: their squares, and sums of these, are to be numbers
 
@@ -36,7 +23,8 @@ class Kernel(NamedTuple):
     """A kernel with its parameters filled in.
 
     rbf exp(−gamma‖y − z‖²), laplacian exp(−gamma Σ|y − z|), polynomial (gamma y·z + coef0)^degree (0 where that is no
-    number), sigmoid tanh(gamma y·z + coef0), linear y·z, cosine y·z/(‖y‖‖z‖), or a function of two arrays of rows.
+    number), sigmoid tanh(gamma y·z + coef0), linear y·z, cosine y·z/(‖y‖‖z‖), another of `KERNELS`, or a function of
+    two arrays of rows.
     """
 
     function: str | KernelFunction
@@ -45,40 +33,40 @@ class Kernel(NamedTuple):
     coef0: float = 1.0
 
     @property
+    def formula(self) -> KernelFormula:
+        """The formula of a named kernel."""
+        assert isinstance(self.function, str)
+        return find_formula(self.function)
+
+    @property
     def positive(self) -> bool:
         """Whether it is positive semi-definite whatever the rows."""
-        if callable(self.function) or self.function == "sigmoid":
-            return False
-        if KERNELS[self.function] == _POLYNOMIAL:
-            return self.coef0 >= 0 and self.degree == int(self.degree)
-        return True
+        return not callable(self.function) and self.formula.positive(self)
+
+    @property
+    def rank_tol(self) -> float:
+        """Share of its matrix that coordinates may leave out."""
+        return RANK_TOL if callable(self.function) else self.formula.rank_tol
 
     def reach(self, m: int) -> float:
         """The largest entry of a row of m, beside training rows (at most 1 long), for values up to LARGEST."""
-        if callable(self.function) or KERNELS[self.function] != _POLYNOMIAL:
+        if callable(self.function) or self.formula.power is None:
             return LARGEST
-        return max(1.0, LARGEST ** (1.0 / max(1.0, self.degree)) / max(1.0, self.gamma * m))
+        return max(1.0, LARGEST ** (1.0 / max(1.0, self.formula.power(self))) / max(1.0, self.gamma * m))
 
     def __call__(self, Y: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """Return k(y, z) for all rows y of Y (N×m) and z of Z (M×m), N×M."""
         if callable(self.function):
             return _called(self.function, Y, Z)
-        kind = KERNELS[self.function]
-        Y, Z = np.ascontiguousarray(Y), np.ascontiguousarray(Z)
-        if kind == _COSINE:
-            Y, Z = _unit_rows(Y), _unit_rows(Z)
-        out = np.empty((Y.shape[0], Z.shape[0]))
-        plan = split(Y.shape[0], Z.shape[0] * (Y.shape[1] / 6 + 8) + 5)
-        weights = self.gamma, self.degree, self.coef0
-        plan.run(_entries, kind, Y, np.ascontiguousarray(Z.T), *weights, out)
-        return out
+        with np.errstate(over="ignore"):
+            return fastest(matrix, Y)(Y, Z, self)
 
     def diagonal(self, Y: np.ndarray) -> np.ndarray:
         """Return k(y, y) for all rows."""
-        if self.function in ("rbf", "laplacian"):
-            return np.ones(Y.shape[0])
-        blocks = [np.diag(self(Y[i : i + 64], Y[i : i + 64])) for i in range(0, Y.shape[0], 64)]
-        return np.concatenate(blocks)
+        if callable(self.function):
+            return diagonal(self.__call__, Y)
+        with np.errstate(over="ignore"):
+            return self.formula.of(self.formula.pairs.diagonal(Y), self)
 
 
 def _read_only(Y: np.ndarray) -> np.ndarray:
@@ -106,13 +94,6 @@ def _called(function: KernelFunction, Y: np.ndarray, Z: np.ndarray) -> np.ndarra
         problem, advice = "The kernel function returned NaN or infinity.", "Make it finite for all rows."
         raise OddAtomError(problem, parameter="kernel", value=function, advice=advice)
     return K
-
-
-def _unit_rows(Y: np.ndarray) -> np.ndarray:
-    size = np.abs(Y).max(axis=1, keepdims=True)
-    Y = Y / np.where(size > 0, size, 1.0)  # so that squares neither overflow nor vanish
-    norms = np.sqrt(np.einsum("ij,ij->i", Y, Y))[:, None]
-    return Y / np.where(norms > 0, norms, 1.0)
 
 
 def check_range(K: np.ndarray) -> np.ndarray:
@@ -150,68 +131,8 @@ def find_gamma(gamma: float | str, function: Any, Y: np.ndarray, rng: np.random.
         variance, noise = float(Y.var()), (10 * np.finfo(np.float64).eps) ** 2 * float(np.mean(Y * Y))
         return 1.0 / (m * variance) if variance > noise else 1.0
     rows = Y if Y.shape[0] <= _MEDIAN_ROWS else Y[rng.choice(Y.shape[0], _MEDIAN_ROWS, replace=False)]
-    kind = _LINEAR if callable(function) else KERNELS[function]
-    if kind in (_RBF, _LAPLACIAN):
-        distances = np.empty((rows.shape[0], rows.shape[0]))
-        _distances(kind, np.ascontiguousarray(rows), np.ascontiguousarray(rows.T), distances)
-        values = distances[np.triu_indices(rows.shape[0], 1)]
-    else:
-        values = np.abs(rows @ rows.T)[np.triu_indices(rows.shape[0], 1)]
+    pairs = PRODUCTS if callable(function) else find_formula(function).pairs
+    numbers = np.abs(rows @ rows.T if pairs in (PRODUCTS, COSINES) else pairs.of(rows, rows))
+    values = numbers[np.triu_indices(rows.shape[0], 1)]
     values = values[values > 0]
     return 1.0 / float(np.median(values)) if values.size else 1.0
-
-
-@njit(cache=True, nogil=True, fastmath=FUSED)
-def _bases(kind, y, ZT, out):
-    """‖y − z‖², Σ|y − z| or y·z for all z, features in order."""
-    m, n = ZT.shape
-    for i in range(n):
-        out[i] = 0.0
-    for f in range(m):
-        t = y[f]
-        if kind == _RBF:
-            for i in range(n):
-                out[i] += (t - ZT[f, i]) * (t - ZT[f, i])
-        elif kind == _LAPLACIAN:
-            for i in range(n):
-                out[i] += abs(t - ZT[f, i])
-        else:
-            for i in range(n):
-                out[i] += t * ZT[f, i]
-
-
-@njit(cache=True, nogil=True)
-def _value(kind, t, gamma, degree, coef0):
-    if kind in (_RBF, _LAPLACIAN):
-        return np.exp(-gamma * t)
-    if kind == _POLYNOMIAL:
-        base = gamma * t + coef0
-        return 0.0 if base < 0.0 and degree != np.floor(degree) else base**degree
-    if kind == _SIGMOID:
-        return np.tanh(gamma * t + coef0)
-    return t
-
-
-@njit(cache=True, nogil=True)
-def _entries_rows(kind, Y, ZT, gamma, degree, coef0, lo, hi, out):
-    for j in range(lo, hi):
-        _bases(kind, Y[j], ZT, out[j])
-        if kind != _LINEAR and kind != _COSINE:
-            for i in range(ZT.shape[1]):
-                out[j, i] = _value(kind, out[j, i], gamma, degree, coef0)
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def _entries(kind, Y, ZT, gamma, degree, coef0, out, k, parallel):
-    N = Y.shape[0]
-    if parallel:
-        for c in prange(k):
-            _entries_rows(kind, Y, ZT, gamma, degree, coef0, N * c // k, N * (c + 1) // k, out)
-    else:
-        _entries_rows(kind, Y, ZT, gamma, degree, coef0, 0, N, out)
-
-
-@njit(cache=True, nogil=True)
-def _distances(kind, Y, ZT, out):
-    for j in range(Y.shape[0]):
-        _bases(kind, Y[j], ZT, out[j])

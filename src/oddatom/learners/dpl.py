@@ -2,7 +2,7 @@
 
     F = ½‖Y − X D‖² + beta Σ_i phi(‖x^i‖) + Σ_i alpha_i ‖x^i‖₁,   x^i = Y p_i on the rows that use atom i
 
-Which rows use an atom is fixed by OMP; alpha_i = gamma ς_i/‖ς‖ with ς_i their number.
+Which rows use an atom is fixed by OMP; alpha_i = alpha ς_i/‖ς‖ with ς_i their number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REPRESENTATIONS = ("analysis", "omp")
 class DPL(Learner[PairPasses]):
     """Dictionary pair learning: codes are linear in the rows."""
 
-    gamma: float | None = None  # None: 1/√N
+    alpha: float | None = None  # None: 1/√N
     pair_solver: str = "exact"
     representation: str = "analysis"
 
@@ -41,8 +41,8 @@ class DPL(Learner[PairPasses]):
         P[~active] = 0.0
         norms = np.sqrt(group.sum(SweepPasses.code_sums)[1])
         svm = fit_svm(group, active, self)
-        gamma = 1.0 / np.sqrt(group.sum(MarginPasses.svm_summary)[0]) if self.gamma is None else self.gamma
-        alpha = gamma * counts / max(float(np.linalg.norm(counts)), 1.0)
+        weight = 1.0 / np.sqrt(group.sum(MarginPasses.svm_summary)[0]) if self.alpha is None else self.alpha
+        alpha = weight * counts / max(float(np.linalg.norm(counts)), 1.0)
         return Model(D.copy(), active, counts, norms, svm, P=P, alpha=alpha, measures={"kkt": 0.0})
 
     def sweep(self, group: ShardGroup[PairPasses], model: Model) -> np.ndarray:

@@ -10,7 +10,8 @@ from oddatom.estimators import DPLOCSVM
 from oddatom.estimators._kernel import KernelDetector
 from oddatom.history import COLUMNS, ROUND_COLUMNS, History
 from oddatom.kernels.coordinates import KernelMap
-from oddatom.kernels.functions import KERNELS, Kernel
+from oddatom.kernels.formulas import KERNELS
+from oddatom.kernels.functions import Kernel
 from oddatom.model_io.decision_rules import CONFORMAL, DECISION, check_decision
 from oddatom.model_io.memory_rules import MEMORY
 from oddatom.model_io.rules import (
@@ -67,7 +68,7 @@ _STATISTICS = record(
 _KERNEL = record(
     lambda: Kernel,
     {
-        "function": text(tuple(KERNELS)),
+        "function": text(KERNELS),
         "gamma": number(above=0.0),
         "degree": number(least=0.0),
         "coef0": number(),

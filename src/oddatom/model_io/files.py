@@ -60,7 +60,7 @@ def content_of(model: Any) -> bytes:
     except Mismatch as error:
         advice = error.advice or "Fit the model again, and leave what fit has set as it is."
         owner = type(model).__name__
-        raise OddAtomError(f"Cannot save this {owner}: {error}.", advice=advice, owner=owner) from None
+        raise OddAtomError(f"Cannot save {{this owner}}: {error}.", advice=advice, owner=owner) from None
     document = {"format": ".".join(map(str, FORMAT)), "model": tree, "versions": _versions()}
     try:
         return container.to_bytes(document, encoder.arrays)
@@ -134,7 +134,10 @@ def _too_large(model: Any, error: Exception) -> OddAtomError:
     advice = f"The text columns with most values are {named}: leave them out with {{ignore}}." if named else ""
     owner = type(model).__name__
     return OddAtomError(
-        f"Cannot save this {owner}: its description has {error}.", advice=advice, options={"ignore": None}, owner=owner
+        f"Cannot save {{this owner}}: its description has {error}.",
+        advice=advice,
+        options={"ignore": None},
+        owner=owner,
     )
 
 

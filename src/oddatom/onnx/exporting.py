@@ -138,8 +138,8 @@ def _check(model: Any, dtype: str) -> None:
     threshold = getattr(model, "threshold_", None)
     if threshold is not None and threshold.kind == "fdr":
         raise OddAtomError(
-            f"{name} cannot be exported with threshold=('fdr', {threshold.level}): labels of rows would depend on the "
-            "other rows.",
+            f"{{owner}} cannot be exported with threshold=('fdr', {threshold.level}): labels of rows would depend on "
+            "the other rows.",
             parameter="threshold",
             value=("fdr", threshold.level),
             advice="Call set_threshold with 'auto', 'svm' or a share first.",
@@ -149,13 +149,13 @@ def _check(model: Any, dtype: str) -> None:
         return
     n_atoms = model.components_.shape[0]
     if n_atoms == 0:
-        problem = f"{name} has no atoms left, so there is nothing to export."
+        problem = "{owner} has no atoms left, so there is nothing to export."
         raise OddAtomError(problem, parameter="beta", value=model.beta, advice="Lower beta and fit again.", owner=name)
     s = min(model.n_nonzero_, n_atoms)
     if s > MOST_NONZERO:
         raise OddAtomError(
-            f"{name} cannot be exported with {s} non-zeros: the steps of its coding are written out, {MOST_NONZERO} at "
-            "most.",
+            f"{{owner}} cannot be exported with {s} non-zeros: the steps of its coding are written out, {MOST_NONZERO} "
+            "at most.",
             parameter="n_nonzero",
             value=s,
             advice="Fit with a lower n_nonzero, or use DPLOCSVM with scoring='margin', whose codes are linear.",

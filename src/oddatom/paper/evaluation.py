@@ -69,12 +69,14 @@ def evaluate(
     kinds = _chosen(experiments, EXPERIMENTS, "experiment")
     seen = tuple(_chosen(views, {view: view for view in VIEWS}, "view").values())
     if folder is not None and not Path(folder).expanduser().is_dir():
-        raise DataSetUnavailable(f"there is no folder {folder!r}. Name one that holds the data sets, or none.")
+        advice = "Name one that holds the data sets, or none."
+        raise DataSetUnavailable(f"there is no folder {folder!r}.", parameter="folder", value=folder, advice=advice)
     there, missing = _available(wanted.values(), folder)
     for name, reason in missing.items():
         say(f"{name} is left out: {reason}")
     if not there:
-        raise DataSetUnavailable("none of the data sets could be had. Pass a folder that holds them with --data.")
+        advice = "Pass a folder that holds them with --data."
+        raise DataSetUnavailable("none of the data sets could be had.", parameter="folder", value=folder, advice=advice)
     plan = Plan(there, list(used.values()), effort, dictionaries, seen, thin, near)
     if not any(EXPERIMENTS[name].plan(plan, pd.DataFrame(columns=list(COLUMNS))) for name in kinds):
         raise UnknownName(

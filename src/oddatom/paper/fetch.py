@@ -137,7 +137,8 @@ def _arrays(path: Path) -> Rows:
 
 def _unavailable(data: DataSet, reason: str) -> DataSetUnavailable:
     advice = f"Name a folder that has {data.file} of the ODDS library by --data FOLDER or {FOLDER}."
-    return DataSetUnavailable(f"No data set {data.name}: {' '.join(reason.split()).rstrip('.')}. {advice}")
+    problem = f"No data set {data.name}: {' '.join(reason.split()).rstrip('.')}."
+    return DataSetUnavailable(problem, parameter="data", value=data.name, advice=advice)
 
 
 def _needed(name: str) -> Any:

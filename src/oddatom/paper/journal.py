@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from oddatom._atomic import write_atomic
+from oddatom.exceptions import OddAtomError
 from oddatom.paper.base import COLUMNS, Run, Task
 
 PARQUET = "runs.parquet"
@@ -39,9 +40,11 @@ class Journal:
         self.about = about
         old = folder / "runs.jsonl"
         if old.exists():
-            raise ValueError(
-                f"{str(old)!r} is the journal of an earlier version. Remove it to go on from {PARQUET}, which lacks no "
-                "more than the runs of a command that was killed, or choose another --output."
+            raise _refused(
+                f"{str(old)!r} is the journal of an earlier version.",
+                old,
+                f"Remove it to go on from {PARQUET}, which lacks no more than the runs of a command that was killed, "
+                "or choose another --output.",
             )
         runs, commands = self._read_parquet(folder / PARQUET)
         try:
@@ -121,9 +124,10 @@ class Journal:
             return []
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-                raise ValueError(
-                    f"another program is writing runs into {str(self.path.parent)!r}. Wait for it, or choose another "
-                    "--output."
+                raise _refused(
+                    f"another program is writing runs into {str(self.path.parent)!r}.",
+                    self.path.parent,
+                    "Wait for it, or choose another --output.",
                 ) from None
             raise OSError(
                 f"{str(self.path)!r} cannot be used: {error}. Check the space left; remove the file to go on from "
@@ -143,7 +147,8 @@ class Journal:
                 record["extra"] = json.loads(record["extra"])
                 _place(record)
         except (TypeError, ValueError, LookupError):
-            raise ValueError(f"{str(path)!r} holds something other than runs. Choose another --output.") from None
+            problem = f"{str(path)!r} holds something other than runs."
+            raise _refused(problem, path, "Choose another --output.") from None
         return records, json.loads(kept.get(b"commands", b"[]"))
 
     def _compare(self, about: dict[str, Any]) -> None:
@@ -153,9 +158,12 @@ class Journal:
             if about.get(name) != wanted
         ]
         if differ:
-            raise ValueError(
-                f"{str(self.path.parent)!r} holds runs with {', '.join(differ)}. Choose another --output, or remove it."
-            )
+            problem = f"{str(self.path.parent)!r} holds runs with {', '.join(differ)}."
+            raise _refused(problem, self.path.parent, "Choose another --output, or remove it.")
+
+
+def _refused(problem: str, path: Path, advice: str) -> OddAtomError:
+    return OddAtomError(problem, parameter="output", value=str(path), advice=advice)
 
 
 def _row(record: dict[str, Any]) -> tuple[str, str]:

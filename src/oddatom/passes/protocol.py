@@ -7,7 +7,8 @@ The drivers in `boundary`, `atoms`, `pairs` and `learners` know these types alon
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import ParamSpec, Protocol
 
 import numpy as np
 import scipy.sparse
@@ -19,6 +20,8 @@ from oddatom.passes.declared import shard_pass
 # Which number of a row is meant: its margin f, or its distance to the margin.
 MARGIN, DISTANCE = 0, 1
 KEY_BITS = 11  # of the order-preserving key of a number, counted at a time
+
+P = ParamSpec("P")
 
 
 class MarginPasses(Protocol):
@@ -270,3 +273,8 @@ class PairPasses(SweepPasses, Protocol):
     @shard_pass("other")
     def analysis_squares(self, P: np.ndarray) -> tuple[np.ndarray]:
         """Return ‖Y p_i‖² over all rows, by atom."""
+
+
+def by_kind(sparse: Callable[P, SweepPasses], pairs: Callable[P, PairPasses]) -> dict[str, Callable[P, SweepPasses]]:
+    """Return the shards of a place by kind: through it mypy checks their passes, and the calls that make them."""
+    return {"sparse": sparse, "pairs": pairs}

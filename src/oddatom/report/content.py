@@ -32,7 +32,7 @@ MOST_TOP, MOST_DISPLAYED = 200, 60
 OF_P_VALUES = (
     "A p-value says how often a normal row would be as odd. Those of rows that the model was fitted on are cautious."
 )
-NO_P_VALUES = "There are no p-values: the detector was fitted without calibration."
+NO_P_VALUES = "There are no p-values: the detector was fitted without folds (n_folds)."
 _LIBRARIES = ("oddatom", "numpy", "scipy", "scikit-learn", "numba")
 
 

@@ -40,7 +40,7 @@ def check_columns(detector: Any, n_features: int, names: Sequence[str] | None) -
     if n_features != detector.n_features_in_:
         owner = type(detector).__name__
         raise OddAtomError(
-            f"X has {n_features} features, but {owner} is expecting {detector.n_features_in_} features as input.",
+            f"X has {n_features} features, but {{owner}} is expecting {detector.n_features_in_} features as input.",
             parameter="X",
             owner=owner,
         )

@@ -259,8 +259,8 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             used = [decision.name for decision in self.columns_ if decision.used]
             if not any(name in found for name in used):
                 raise OddAtomError(
-                    f"The table has none of the columns that {own} was fitted on ({some([repr(n) for n in used])}). "
-                    f"It has {some([repr(name) for name in table.names])}.",
+                    f"The table has none of the columns that {{owner}} was fitted on ({some([repr(n) for n in used])})."
+                    f" It has {some([repr(name) for name in table.names])}.",
                     parameter="X",
                     advice="Pass a table like the training table.",
                     owner=own,
@@ -268,7 +268,8 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             return [found.get(decision.name) for decision in self.columns_]
         if len(table.names) != self.n_features_in_:
             raise OddAtomError(
-                f"X has {len(table.names)} features, but {own} is expecting {self.n_features_in_} features as input.",
+                f"X has {len(table.names)} features, but {{owner}} is expecting {self.n_features_in_} features as "
+                "input.",
                 parameter="X",
                 owner=own,
             )
@@ -285,7 +286,7 @@ def _check_size(table: Columns) -> None:
         if n == 0:
             shape = (table.n_rows, len(table.names))
             raise OddAtomError(
-                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required by TableEncoder.",
+                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required by {{owner}}.",
                 parameter="X",
                 owner="TableEncoder",
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
+from oddatom.exceptions import OddAtomError
 from oddatom.paper.base import DataSet
 
 __all__ = ["DATASETS", "find"]
@@ -18,5 +19,6 @@ DATASETS: dict[str, DataSet] = {module.DATA.name: module.DATA for module in _mod
 def find(name: str) -> DataSet:
     """Return a data set by its name."""
     if name not in DATASETS:
-        raise ValueError(f"There is no data set {name!r}. Take one of: {', '.join(DATASETS)}.")
+        problem, advice = f"There is no data set {name!r}.", f"Choose from {', '.join(DATASETS)}."
+        raise OddAtomError(problem, parameter="name", value=name, advice=advice)
     return DATASETS[name]

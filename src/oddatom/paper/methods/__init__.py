@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
+from oddatom.exceptions import OddAtomError
 from oddatom.paper.base import Method
 
 
@@ -19,5 +20,6 @@ METHODS: dict[str, Method] = _found()
 def find(name: str) -> Method:
     """Return a method by its name."""
     if name not in METHODS:
-        raise ValueError(f"There is no method {name!r}. Choose from {', '.join(METHODS)}.")
+        problem, advice = f"There is no method {name!r}.", f"Choose from {', '.join(METHODS)}."
+        raise OddAtomError(problem, parameter="name", value=name, advice=advice)
     return METHODS[name]

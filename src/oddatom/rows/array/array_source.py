@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from oddatom.coding import Codes
-from oddatom.passes import ShardGroup, SweepPasses
+from oddatom.passes import ShardGroup, SweepPasses, by_kind
 from oddatom.rows.array.pair_shard import PairShard
 from oddatom.rows.array.sparse_shard import LocalShard
 from oddatom.rows.array.weighted_shard import WeightedShard
@@ -17,8 +17,7 @@ from oddatom.rows.source import Source
 from oddatom.scaling.array_columns import fit_scaling
 from oddatom.scaling.linear import Scaling
 
-SHARDS: dict[str, Callable[[np.ndarray], SweepPasses]] = {"sparse": LocalShard, "pairs": PairShard}
-
+SHARDS = by_kind(LocalShard, PairShard)
 WEIGHTED: dict[str, Callable[[np.ndarray, np.ndarray], SweepPasses]] = {"sparse": WeightedShard}
 
 
@@ -44,7 +43,7 @@ class ArraySource(Source):
         """Return function(rows, *args), in a list; with `pieces` function(rows, piece, *args)."""
         return [function(self.X, *args) if pieces is None else function(self.X, pieces[0], *args)]
 
-    def group(self, row_map: RowMap, shard: str) -> ShardGroup[Any]:
+    def group(self, row_map: RowMap, shard: str) -> ShardGroup[SweepPasses]:
         """Return one shard of the learner's rows."""
         Y = self.learner_rows(row_map)
         return ShardGroup([SHARDS[shard](Y) if self.weights is None else WEIGHTED[shard](Y, self.weights)])

@@ -111,8 +111,8 @@ class ClusterGroup(ShardGroup[Any]):
                 for unit in self._placing.restore(gone, self._log.calls()):
                     answers.pop(unit, None)
         raise WorkerLostError(
-            f"Workers were lost {self._retries + 1} times in one round; the last: {'; '.join(gone.values())}. "
-            "Look at the workers' logs (memory is the usual reason), give them more of it or use more workers, and fit "
-            "again.",
+            f"Workers were lost {self._retries + 1} times in one round; the last: {'; '.join(gone.values())}.",
             self._placing.partitions_of(sorted(gone)),
+            advice="Look at the workers' logs (memory is the usual reason), give them more of it or use more workers, "
+            "and fit again.",
         )

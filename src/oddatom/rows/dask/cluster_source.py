@@ -131,9 +131,11 @@ class ClusterSource(Source):
             empty_since = monotonic() if empty_since is None else empty_since
             if monotonic() - empty_since > self._wire.timeout:
                 raise WorkerLostError(
-                    f"The Dask cluster has had no worker for {self._wire.timeout:g} s, the limit of a wait. Start "
-                    "workers and fit again.",
+                    f"The Dask cluster has had no worker for {self._wire.timeout:g} s, the limit of a wait.",
                     tuple(range(len(self._parts))),
+                    parameter="timeout",
+                    value=self._wire.timeout,
+                    advice="Start workers and fit again.",
                 )
             sleep(0.05)
 
@@ -144,9 +146,10 @@ class ClusterSource(Source):
         own = task.exception(timeout=limit) if task.status == "error" else None
         if isinstance(error or own, KilledWorker) or (error is None and own is None):
             return WorkerLostError(
-                f"Workers were lost, one after the other, while they read {listed([number])}. Look at their logs "
-                "(memory is the usual reason), give them more of it or make smaller partitions, and fit again.",
+                f"Workers were lost, one after the other, while they read {listed([number])}.",
                 (number,),
+                advice="Look at their logs (memory is the usual reason), give them more of it or make smaller "
+                "partitions, and fit again.",
             )
         if error is None:
             assert own is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -13,17 +12,12 @@ from distributed import get_worker
 from distributed.protocol import pickle
 
 from oddatom.arrays.threads import threads
+from oddatom.passes import SweepPasses
+from oddatom.rows.array.array_source import SHARDS
 from oddatom.rows.dask.messages import dumps, loads, pack
 
 RowMap: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
-# Shards by kind and by where they compute; imported where they are needed, which may be on a worker alone.
-SHARDS: dict[tuple[str, str], str] = {
-    ("sparse", "cpu"): "oddatom.rows.array.sparse_shard:LocalShard",
-    ("pairs", "cpu"): "oddatom.rows.array.pair_shard:PairShard",
-    ("sparse", "cuda"): "oddatom.rows.device.torch_shard:TorchShard",
-    ("pairs", "cuda"): "oddatom.rows.device.torch_pairs:TorchPairShard",
-}
 _holders: WeakValueDictionary[str, UnitHolder] = WeakValueDictionary()
 
 
@@ -46,13 +40,13 @@ class HolderGone(RuntimeError):
     """The actor that was to have a unit is no longer there."""
 
 
-def make_shard(Y: np.ndarray, kind: str, device: str) -> Any:
-    """Return a shard of the rows; "auto" is a GPU where this worker has one and the kind can use it."""
-    if device == "auto":
-        device = "cuda" if (kind, "cuda") in SHARDS and _has_cuda() else "cpu"
-    module, name = SHARDS[kind, device.partition(":")[0]].split(":")
-    cls = getattr(importlib.import_module(module), name)
-    return cls(Y) if device == "cpu" else cls(Y, device)
+def make_shard(Y: np.ndarray, kind: str, device: str) -> SweepPasses:
+    """Return a shard of the rows; "auto" is a GPU where this worker has one."""
+    if device == "cpu" or (device == "auto" and not _has_cuda()):
+        return SHARDS[kind](Y)
+    from oddatom.rows.device.tensor_source import SHARDS as ON_DEVICE  # torch: on a worker alone, maybe
+
+    return ON_DEVICE[kind](Y, "cuda" if device == "auto" else device)
 
 
 def _has_cuda() -> bool:
@@ -67,7 +61,7 @@ class UnitHolder:
     """Units of rows, by number. Dask calls its methods one at a time, in a thread of their own."""
 
     def __init__(self, token: str) -> None:
-        self.units: dict[int, Any] = {}
+        self.units: dict[int, SweepPasses] = {}
         _holders[token] = self
 
     def call(self, call: bytes, units: Sequence[int]) -> bytes:
@@ -86,7 +80,7 @@ class UnitHolder:
                     _ask(self.units[unit], method, shared, pieces, unit)
 
 
-def _ask(shard: Any, method: str, args: tuple[Any, ...], pieces: Any, unit: int) -> Any:
+def _ask(shard: SweepPasses, method: str, args: tuple[Any, ...], pieces: Any, unit: int) -> Any:
     own = () if pieces is None else (loads(pieces[unit]),)
     return getattr(shard, method)(*own, *args)
 

@@ -112,9 +112,9 @@ class Placing:
         partitions = self.partitions_of(sorted(todo))
         raise WorkerLostError(
             f"Rows were lost with a worker and could not be had again in {self._retries + 1} attempts: "
-            f"{listed(partitions)}. The last attempt: {problems[min(todo)]}. See that the data can be read from the "
-            "workers that are left, and fit again.",
+            f"{listed(partitions)}. The last attempt: {problems[min(todo)]}.",
             partitions,
+            advice="See that the data can be read from the workers that are left, and fit again.",
         )
 
     def _by_address(self, units: Iterable[int]) -> dict[str, list[int]]:
@@ -138,8 +138,11 @@ class Placing:
         partitions = self.partitions_of(sorted(units))
         raise WorkerLostError(
             f"No worker of the Dask cluster has answered for {self._wire.timeout:g} s, the limit of a wait: none is "
-            f"left for {listed(partitions)}. Start workers and fit again.",
+            f"left for {listed(partitions)}.",
             partitions,
+            parameter="timeout",
+            value=self._wire.timeout,
+            advice="Start workers and fit again.",
         )
 
     def _choose(self, units: Sequence[int], addresses: Sequence[str]) -> dict[int, str]:
@@ -226,9 +229,9 @@ class Placing:
     def _changed(self, unit: int, what: str) -> WorkerLostError:
         partitions = self._units[unit].partitions
         return WorkerLostError(
-            f"Rows were lost with a worker, and have changed since they were first read: {listed(partitions)}; {what}. "
-            "Fit again, to data that stay as they are (persist them, or write them to files first).",
+            f"Rows were lost with a worker, and have changed since they were first read: {listed(partitions)}; {what}.",
             partitions,
+            advice="Fit again, to data that stay as they are (persist them, or write them to files first).",
         )
 
     def _replay(self, units: Sequence[int], calls: Sequence[Call]) -> dict[int, str]:

@@ -39,7 +39,10 @@ class Wire:
         """Send a message; its answer is waited for elsewhere."""
         if self.client.status in ("closing", "closed") or self.client.scheduler is None:
             message.close()
-            raise WorkerLostError("The Dask client was closed, or has lost its scheduler. Connect and fit again.")
+            problem = "The Dask client was closed, or has lost its scheduler."
+            raise WorkerLostError(
+                problem, parameter="client", value=self.client.status, advice="Connect and fit again."
+            )
         return asyncio.run_coroutine_threadsafe(message, self._loop)
 
     def find_route(self) -> list[str]:
@@ -47,7 +50,8 @@ class Wire:
         limit = monotonic() + self.timeout
         while not (addresses := sorted(self.known(limit - monotonic()))):
             if monotonic() > limit:
-                raise WorkerLostError(f"The Dask cluster has had no worker for {self.timeout:g} s. Start some.")
+                problem = f"The Dask cluster has had no worker for {self.timeout:g} s."
+                raise WorkerLostError(problem, parameter="timeout", value=self.timeout, advice="Start some.")
             sleep(0.05)
         asked = {address: self.echo(address, True) for address in addresses}
         wait(asked.values(), timeout=min(_REACH, self.timeout))
@@ -203,7 +207,10 @@ class Watch:
             self._scheduler_asked = self._wire.workers()
         if now - self._scheduler_heard > limit:
             raise WorkerLostError(
-                f"The Dask scheduler has been silent for {limit:g} s, the limit of a wait. Connect to one that runs."
+                f"The Dask scheduler has been silent for {limit:g} s, the limit of a wait.",
+                parameter="timeout",
+                value=limit,
+                advice="Connect to one that runs.",
             )
         for address, asked in self._asked.items():
             if asked.done():

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array
 
 from oddatom.arrays.torch_rows import DTYPES, from_host, from_numpy, no_table, rows_per_block, spans
 from oddatom.coding.statistics import CodeStatistics
-from oddatom.passes.group import ShardGroup
+from oddatom.passes import ShardGroup, SweepPasses, by_kind
 from oddatom.rows import blocks as passes
 from oddatom.rows.checks import not_finite
 from oddatom.rows.device.torch_codes import row_code_statistics
@@ -24,7 +24,7 @@ from oddatom.rows.source import Source
 from oddatom.scaling.column_statistics import fit_columns
 from oddatom.scaling.linear import Scaling
 
-SHARDS = {"sparse": TorchShard, "pairs": TorchPairShard}
+SHARDS = by_kind(TorchShard, TorchPairShard)
 RESIDENT = 0.25  # of the device's memory that rows may take and stay there; residual, codes and margins take as much
 
 
@@ -68,7 +68,7 @@ class TensorSource(Source):
         rows = self.tensor.to("cpu", torch.float64).contiguous().numpy()
         return [function(rows, *args) if pieces is None else function(rows, pieces[0], *args)]
 
-    def group(self, row_map: RowMap, shard: str) -> ShardGroup[Any]:
+    def group(self, row_map: RowMap, shard: str) -> ShardGroup[SweepPasses]:
         """Return one shard on the device."""
         width, dtype = self.n_features, self.tensor.dtype
         if row_map.kernel_map is not None:  # coordinates of a kernel are in float64, and may be many

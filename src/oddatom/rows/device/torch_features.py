@@ -5,7 +5,8 @@ The arithmetic is in float64; a result has the dtype of the rows unless another 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -14,15 +15,16 @@ from oddatom.arrays.namespaces import like
 from oddatom.arrays.torch_rows import from_host, rows_per_block, spans, to_host
 from oddatom.exceptions import OddAtomError
 from oddatom.kernels.coordinates import KernelMap
-from oddatom.kernels.functions import KERNELS, LARGEST, Kernel
+from oddatom.kernels.formulas import KERNELS, exponential
+from oddatom.kernels.functions import LARGEST, Kernel
+from oddatom.kernels.pairs import ABSOLUTE_DISTANCES, SQUARED_DISTANCES, Pairs
 from oddatom.scaling.column_statistics import Columns
 from oddatom.scaling.linear import Scaling
 
 _MAX = torch.finfo(torch.float64).max
 # ‖y − z‖² = ‖y‖² + ‖z‖² − 2 y·z is a matrix product, wrong by a rounding of its terms: gamma times that is nothing
-# while gamma ‖z‖² of the landmarks, around their mean, is below this. (Where only y is far the kernel is 0.)
+# while gamma ‖z‖² of the landmarks, around their mean, is below this, for exp(−gamma t). (Where only y is far it is 0.)
 _NEAR = 1e3
-_BOUNDED = ("rbf", "laplacian", "sigmoid", "cosine")  # kernels whose values are at most 1
 
 
 def _blocks(X: torch.Tensor, bytes_per_row: int = 0) -> Iterator[tuple[int, int, torch.Tensor]]:
@@ -126,14 +128,8 @@ class RowKernelMap:
         self._indices = torch.tensor(kernel_map.indices, dtype=torch.int64, device=device)
         self._T = from_host(kernel_map.T, device)
         if self.kernel is not None:
-            self._landmarks = from_host(kernel_map.landmarks, device)
-            if self.kernel.function == "cosine":
-                self._landmarks = _unit_rows(self._landmarks)
-            elif self.kernel.function == "rbf":
-                self._center = self._landmarks.mean(dim=0)
-                self._landmarks -= self._center
-                self._squares = self._landmarks.square().sum(dim=1)
-                self._by_products = self.kernel.gamma * float(self._squares.max()) <= _NEAR
+            prepare = PREPARED.get(self.kernel.formula.pairs, _any_pairs)
+            self._pairs = prepare(from_host(kernel_map.landmarks, device), self.kernel)
 
     @property
     def width(self) -> int:
@@ -149,25 +145,9 @@ class RowKernelMap:
         """Return k(y, landmarks) of float64 rows; precomputed: the landmarks' columns of K(Y, training rows)."""
         if self.kernel is None:
             return _shorten(Y.index_select(1, self._indices))
-        K = self._values(Y)
-        return K if self.kernel.function in _BOUNDED else _shorten(K)
-
-    def _values(self, Y: torch.Tensor) -> torch.Tensor:
-        kernel, Z = self.kernel, self._landmarks
-        assert kernel is not None
-        if kernel.function == "rbf":
-            Y = Y - self._center
-            if self._by_products:
-                distance = torch.addmm(self._squares, Y, Z.T, alpha=-2.0).add_(Y.square().sum(dim=1, keepdim=True))
-                distance.clamp_(min=0.0)
-            else:
-                distance = torch.cdist(Y, Z, compute_mode="donot_use_mm_for_euclid_dist").square_()
-            return distance.mul_(-kernel.gamma).exp_()
-        if kernel.function == "laplacian":
-            return torch.cdist(Y, Z, p=1.0).mul_(-kernel.gamma).exp_()
-        if kernel.function == "cosine":
-            return _unit_rows(Y) @ Z.T
-        return _of_products(kernel, Y @ Z.T)
+        formula = self.kernel.formula
+        K = formula.of(self._pairs(Y), self.kernel)
+        return K if formula.bounded else _shorten(K)
 
     def coordinates(self, Y: torch.Tensor) -> torch.Tensor:
         """Return Φ of float64 rows."""
@@ -181,12 +161,8 @@ class RowKernelMap:
         """Return k(y, y) − ‖Φ‖², what φ(y) has outside the landmarks' span; 0 for precomputed, which do not tell."""
         if self.kernel is None:
             return Y.new_zeros(Y.shape[0])
-        if self.kernel.function in ("rbf", "laplacian"):
-            own = Y.new_ones(Y.shape[0])
-        elif self.kernel.function == "cosine":
-            own = _unit_rows(Y).square_().sum(dim=1)
-        else:
-            own = _of_products(self.kernel, Y.square().sum(dim=1))
+        formula = self.kernel.formula
+        own = formula.of(formula.pairs.diagonal(Y), self.kernel)
         return (own - Phi.square().sum(dim=1)).clamp_(min=0.0)
 
     def within_reach(self, Y: torch.Tensor) -> torch.Tensor:
@@ -203,22 +179,38 @@ def apply_kernel_map(kernel_map: KernelMap, Y: torch.Tensor, dtype: torch.dtype 
     return out
 
 
-def _of_products(kernel: Kernel, t: torch.Tensor) -> torch.Tensor:
-    """The kernel's values from products y·z."""
-    if kernel.function == "linear":
-        return t
-    base = t.mul_(kernel.gamma).add_(kernel.coef0)
-    if kernel.function == "sigmoid":
-        return base.tanh_()
-    values = base.pow(kernel.degree)
-    return values if kernel.degree == int(kernel.degree) else torch.where(base < 0.0, 0.0, values)
+OfRows: TypeAlias = Callable[[torch.Tensor], torch.Tensor]
 
 
-def _unit_rows(Y: torch.Tensor) -> torch.Tensor:
-    size = Y.abs().amax(dim=1, keepdim=True)
-    Y = Y / torch.where(size > 0.0, size, 1.0)  # so that squares neither overflow nor vanish
-    norms = Y.square().sum(dim=1, keepdim=True).sqrt_()
-    return Y / torch.where(norms > 0.0, norms, 1.0)
+def _any_pairs(Z: torch.Tensor, kernel: Kernel) -> OfRows:
+    """The numbers of pairs as their formula says."""
+    return lambda Y: kernel.formula.pairs.of(Y, Z)
+
+
+def _squared_distances(Z: torch.Tensor, kernel: Kernel) -> OfRows:
+    center = Z.mean(dim=0)
+    Z = Z - center
+    squares = Z.square().sum(dim=1)
+    if kernel.formula.value is not exponential or kernel.gamma * float(squares.max()) > _NEAR:
+        return lambda Y: torch.cdist(Y - center, Z, compute_mode="donot_use_mm_for_euclid_dist").square_()
+
+    def by_products(Y: torch.Tensor) -> torch.Tensor:
+        Y = Y - center
+        distance = torch.addmm(squares, Y, Z.T, alpha=-2.0).add_(Y.square().sum(dim=1, keepdim=True))
+        return distance.clamp_(min=0.0)
+
+    return by_products
+
+
+def _absolute_distances(Z: torch.Tensor, kernel: Kernel) -> OfRows:
+    return lambda Y: torch.cdist(Y, Z, p=1.0)
+
+
+# What torch has faster ways for than the formula: functions of landmarks that return one of rows.
+PREPARED: dict[Pairs, Callable[[torch.Tensor, Kernel], OfRows]] = {
+    SQUARED_DISTANCES: _squared_distances,
+    ABSOLUTE_DISTANCES: _absolute_distances,
+}
 
 
 def _shorten(K: torch.Tensor, largest: float = LARGEST) -> torch.Tensor:
