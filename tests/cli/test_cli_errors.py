@@ -194,7 +194,7 @@ def test_a_full_disk(fails, table, model):
 def test_wrong_models(fails, table, model, tmp_path, columns, command):
     assert "There is no file" in fails(command, tmp_path / "none.oddatom", table)
     assert "it is no model file" in fails(command, table, table)
-    save(load(model)["detector"], tmp_path / "alone.oddatom")
+    save(load(model).detector_, tmp_path / "alone.oddatom")
     assert "holds OddAtomDetector, which takes numbers, not tables. Use a model that `oddatom fit` wrote" in fails(
         command, tmp_path / "alone.oddatom", table
     )

@@ -110,9 +110,8 @@ def test_explain_rows_and_top(run, table, model):
 
 
 def test_explain_agrees_with_score_under_fdr(run, table, tmp_path, model):
-    pipeline = load(model)
-    pipeline["detector"].set_threshold(("fdr", 0.9))
-    save(pipeline, tmp_path / "fdr.oddatom")
+    fdr = load(model).set_threshold(("fdr", 0.9))
+    save(fdr, tmp_path / "fdr.oddatom")
     run("score", tmp_path / "fdr.oddatom", table)
     flagged = [row["is_anomaly"] == "true" for row in csv_rows(tmp_path / "data.scores.csv")]
     top = json.loads(run("explain", tmp_path / "fdr.oddatom", table, "--top", N_ROWS, "--json").out)
