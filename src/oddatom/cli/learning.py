@@ -26,7 +26,7 @@ USUAL_ROWS = 2_000  # that rows are compared with, where an explanation needs th
 SHOWN_COLUMNS, SHOWN_PERCENT = 3, 5  # columns named per row, and the least share of all but the first
 
 
-def _new_detector(options: argparse.Namespace) -> Any:
+def new_detector(options: argparse.Namespace) -> Any:
     """Return the unfitted detector that the options describe."""
     common = {"threshold": options.threshold, "random_state": options.seed, "n_jobs": options.threads}
     if options.detector == "oddatom":
@@ -37,7 +37,7 @@ def _new_detector(options: argparse.Namespace) -> Any:
 def fit_model(options: argparse.Namespace, table: pa.Table, console: Console) -> tuple[TableDetector, np.ndarray]:
     """Fit to a table, say what was made of each column before that takes its time; return model and encoded rows."""
     coding = {name: getattr(options, name) for name in ("columns", "ignore", "id", "max_levels", "dates", "missing")}
-    encoder, detector = TableEncoder(**coding), _new_detector(options)
+    encoder, detector = TableEncoder(**coding), new_detector(options)
     if table.num_rows < 2:
         problem = "the table has one row: there is nothing to compare it with."
         raise OddAtomError(problem, parameter="table", value=options.table, advice="Pass at least two.")
