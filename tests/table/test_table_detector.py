@@ -401,7 +401,7 @@ def test_a_detector_recommends_it_for_tables(frame):
     with pytest.raises(OddAtomError, match=r"or use oddatom\.TableDetector, which takes tables with text") as caught:
         OddAtomDetector().fit(frame)
     assert caught.value.advice.startswith("Columns that do not hold numbers: 'order', 'product', 'city', 'day'.")
-    with pytest.raises(OddAtomError, match=r"column 'price'\. .* or use oddatom\.TableDetector, which takes tables"):
+    with pytest.raises(OddAtomError, match=r"column 'price'\. .* or use oddatom\.TableDetector, which takes missing"):
         OddAtomDetector().fit(frame[["amount", "price"]])
     TableDetector(OddAtomDetector(**TINY)).fit(frame)
 
