@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
 from oddatom.model_io import container
-from oddatom.table import make_detector
+from oddatom.table import TableDetector, TableEncoder
 
 FRAME = load_wine(as_frame=True).data.iloc[:, :4]
 TRAIN, NEW = FRAME.iloc[:40], FRAME.iloc[60:100]
@@ -43,19 +43,21 @@ KINDS = {
     "LinearOneClassSVM": lambda: LinearOneClassSVM(nu=0.1),
     "OddAtomDetector": lambda: OddAtomDetector(**TINY),
     "Pipeline": lambda: Pipeline([("detector", OddAtomDetector(**TINY))]),
-    "Table": lambda: make_detector(OddAtomDetector(**TINY), max_levels=5, id="id"),
+    "Table": lambda: Pipeline([("table", TableEncoder(max_levels=5, id="id")), ("detector", OddAtomDetector(**TINY))]),
+    "TableDetector": lambda: TableDetector(OddAtomDetector(**TINY), max_levels=5, id="id"),
 }
-DETECTORS = [kind for kind in KINDS if kind not in ("Pipeline", "Table")]
+OF_TABLES = ("Table", "TableDetector")
+DETECTORS = [kind for kind in KINDS if kind not in ("Pipeline", *OF_TABLES)]
 
 
 def rows_of(kind):
     """Rows that a kind of model has not seen."""
-    return MIXED.iloc[40:] if kind == "Table" else NEW
+    return MIXED.iloc[40:] if kind in OF_TABLES else NEW
 
 
 def fitted(kind):
     """A model of a kind, fitted to a frame; the seconds that it took are left out, so that it is always the same."""
-    model = quietly(KINDS[kind]().fit, MIXED.iloc[:40] if kind == "Table" else TRAIN)
+    model = quietly(KINDS[kind]().fit, MIXED.iloc[:40] if kind in OF_TABLES else TRAIN)
     for part in (model, *(getattr(model, "fold_models_", None) or ())):
         if hasattr(part, "history_"):
             for name in [name for name in part.history_ if name.startswith("seconds")]:
@@ -73,7 +75,8 @@ def answers(model, X):
     """Everything that a fitted model says of rows, by name, as arrays."""
     found = {}
     for name in ("score_samples", "decision_function", "predict", "transform", "explain", "detect_batch", "p_values"):
-        if not hasattr(model, name) or (name == "p_values" and getattr(model, "conformal_", 0) is None):
+        inner = getattr(model, "detector_", model)
+        if not hasattr(model, name) or (name == "p_values" and getattr(inner, "conformal_", 0) is None):
             continue
         said = quietly(getattr(model, name), X)
         parts = said if isinstance(said, tuple) else (said,)

@@ -28,6 +28,7 @@ _HOMES = {
     "Explanation": "oddatom.explanations",
     "load": "oddatom.model_io",
     "save": "oddatom.model_io",
+    "TableDetector": "oddatom.table",
     "make_detector": "oddatom.table",
 }
 
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     )
     from oddatom.explanations import Explanation
     from oddatom.model_io import load, save
-    from oddatom.table import make_detector
+    from oddatom.table import TableDetector, make_detector
 
 __all__ = [
     "DLOCSVM",
@@ -68,6 +69,7 @@ __all__ = [
     "OddAtomWarning",
     "ParameterError",
     "SolverWarning",
+    "TableDetector",
     "TableError",
     "TableWarning",
     "WorkerLostError",

@@ -6,7 +6,8 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-ATTRIBUTES = ("detector_", "best_estimator_", "estimator_", "estimator")  # of PyOD adapters, searches, FrozenEstimator
+# Of PyOD adapters and TableDetector, of searches, of FrozenEstimator.
+ATTRIBUTES = ("detector_", "best_estimator_", "estimator_", "estimator")
 
 
 def detector_within(model: Any) -> str:

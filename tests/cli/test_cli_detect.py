@@ -51,17 +51,16 @@ def test_scores_are_those_of_score_and_of_python(run, table, tmp_path):
     run("score", tmp_path / "m.oddatom", table)
     found, scored = csv_rows(tmp_path / "data.anomalies.csv"), csv_rows(tmp_path / "data.scores.csv")
     whole = open_table(table).read()
-    pipeline = make_detector(OddAtomDetector(random_state=0)).fit(whole)
-    X = pipeline["table"].transform(whole)
+    model = make_detector(OddAtomDetector(random_state=0)).fit(whole)
     for name, values in {
-        "score": pipeline.score_samples(whole),
-        "p_value": pipeline["detector"].p_values(X),
-        "is_anomaly": pipeline.predict(whole) == -1,
+        "score": model.score_samples(whole),
+        "p_value": model.p_values(whole),
+        "is_anomaly": model.predict(whole) == -1,
     }.items():
         expected = [json.dumps(value) if name == "is_anomaly" else float(value) for value in values.tolist()]
         for rows in (found, scored):
             assert [row[name] if name == "is_anomaly" else float(row[name]) for row in rows] == expected
-    assert np.array_equal(load(tmp_path / "m.oddatom").score_samples(whole), pipeline.score_samples(whole))
+    assert np.array_equal(load(tmp_path / "m.oddatom").score_samples(whole), model.score_samples(whole))
 
 
 def test_threads_do_not_matter(run, table, tmp_path):

@@ -113,7 +113,7 @@ def test_wrong_options_of_a_file(fails, table, words, said):
 
 @pytest.mark.parametrize("option", ["-o", "--report", "-m"])
 def test_places_are_checked_before_any_work(fails, table, tmp_path, monkeypatch, option):
-    monkeypatch.setattr(oddatom.cli.learning, "make_pipeline", lambda options: pytest.fail("worked first"))
+    monkeypatch.setattr(oddatom.cli.learning, "new_detector", lambda options: pytest.fail("worked first"))
     line = fails("detect", table, option, tmp_path / "none" / "x.csv")
     assert f"there is no folder '{tmp_path / 'none'}' to write in. Make it, or choose another place." in line
     assert "is a folder. Name a file in it." in fails("detect", table, option, tmp_path)
@@ -137,7 +137,7 @@ def test_places_are_checked_before_any_work(fails, table, tmp_path, monkeypatch,
 )
 def test_what_is_read_is_not_written_over(fails, table, model, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(oddatom.cli.learning, "make_pipeline", lambda options: pytest.fail("worked first"))
+    monkeypatch.setattr(oddatom.cli.learning, "new_detector", lambda options: pytest.fail("worked first"))
     (tmp_path / "link.csv").symlink_to(table)
     (tmp_path / "m.oddatom").write_bytes(model.read_bytes())
     before = table.read_bytes()
@@ -160,7 +160,7 @@ def test_types_that_a_format_lacks_are_found_before_the_fit(fails, run, tmp_path
     for command in (["score", model], ["detect"]):
         assert run(*command, tmp_path / "t.arrow", "-o", tmp_path / f"{command[0]}.arrow", "-q").code == 0
         with monkeypatch.context() as patch:
-            patch.setattr(oddatom.cli.learning, "make_pipeline", lambda options: pytest.fail("worked first"))
+            patch.setattr(oddatom.cli.learning, "new_detector", lambda options: pytest.fail("worked first"))
             patch.setattr(OddAtomDetector, "score_samples", lambda self, X: pytest.fail("worked first"))
             line = fails(*command, tmp_path / "t.arrow", "-o", tmp_path / "t.parquet")
         assert "t.parquet' cannot hold the columns 'odd' (dense_union" in line
@@ -194,7 +194,7 @@ def test_a_full_disk(fails, table, model):
 def test_wrong_models(fails, table, model, tmp_path, columns, command):
     assert "There is no file" in fails(command, tmp_path / "none.oddatom", table)
     assert "it is no model file" in fails(command, table, table)
-    save(load(model)["detector"], tmp_path / "alone.oddatom")
+    save(load(model).detector_, tmp_path / "alone.oddatom")
     assert "holds OddAtomDetector, which takes numbers, not tables. Use a model that `oddatom fit` wrote" in fails(
         command, tmp_path / "alone.oddatom", table
     )

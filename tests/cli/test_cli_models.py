@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cli_tables import N_ROWS, ODD_ROW, csv_rows, write_csv
+from sklearn.pipeline import Pipeline
 
 from oddatom import load, save
 from oddatom.cli.tables import full_batches
@@ -110,9 +111,8 @@ def test_explain_rows_and_top(run, table, model):
 
 
 def test_explain_agrees_with_score_under_fdr(run, table, tmp_path, model):
-    pipeline = load(model)
-    pipeline["detector"].set_threshold(("fdr", 0.9))
-    save(pipeline, tmp_path / "fdr.oddatom")
+    fdr = load(model).set_threshold(("fdr", 0.9))
+    save(fdr, tmp_path / "fdr.oddatom")
     run("score", tmp_path / "fdr.oddatom", table)
     flagged = [row["is_anomaly"] == "true" for row in csv_rows(tmp_path / "data.scores.csv")]
     top = json.loads(run("explain", tmp_path / "fdr.oddatom", table, "--top", N_ROWS, "--json").out)
@@ -172,8 +172,23 @@ def test_inspect(run, model):
 
 
 def test_inspect_a_detector_alone(run, model, tmp_path):
-    save(load(model)["detector"], tmp_path / "alone.oddatom")
+    save(load(model).detector_, tmp_path / "alone.oddatom")
     assert run("inspect", tmp_path / "alone.oddatom").out.startswith("detector: OddAtomDetector\n")
+
+
+def test_models_of_older_files(run, table, model, tmp_path):
+    """A Pipeline of encoder and detector, which the command line once wrote, does what a TableDetector does."""
+    kept, old = load(model), tmp_path / "old.oddatom"
+    save(Pipeline([("table", kept.encoder_), ("detector", kept.detector_)]), old)
+    assert type(load(old)) is Pipeline
+    said = {}
+    for path in (model, old):
+        run("score", path, table, "--explain", "-o", tmp_path / "scores.csv", "--threshold", 0.05)
+        found = [(tmp_path / "scores.csv").read_bytes(), run("explain", path, table, "--row", ODD_ROW).out]
+        run("report", path, table, "-o", tmp_path / "report.html")
+        report = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "", (tmp_path / "report.html").read_text())
+        said[path] = [*found, run("inspect", path).out, report.replace(str(path), "")]
+    assert said[model] == said[old]
 
 
 def test_demo_finds_what_was_corrupted(run, tmp_path):

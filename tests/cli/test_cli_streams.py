@@ -97,7 +97,7 @@ def test_advice_names_options(run, table, tmp_path, model):
     assert "(filled in: fit with --missing always to have such rows stand out)" in ended.err
     assert run("fit", table, "-m", tmp_path / "m.oddatom", "--missing", "always", "--dates", "drop").code == 0
     assert "warning" not in run("score", tmp_path / "m.oddatom", tmp_path / "new.csv", "-o", tmp_path / "o.csv").err
-    encoder = load(tmp_path / "m.oddatom")["table"]
+    encoder = load(tmp_path / "m.oddatom").encoder_
     assert "size is missing" in encoder.get_feature_names_out()
     assert "day" not in encoder.source_
     line = run("inspect", table).line()

@@ -174,7 +174,7 @@ def test_bad_n_jobs():
 def test_missing_values_name_their_columns(bad):
     X = normal_rows()
     X[5, 1] = bad
-    with pytest.raises(ValueError, match=r"NaN or infinity in column 1\. .*SimpleImputer"):
+    with pytest.raises(ValueError, match=r"NaN or infinity in column 1\. .*SimpleImputer.*TableDetector"):
         LinearOneClassSVM().fit(X)
     with pytest.raises(ValueError, match=r"NaN or infinity in column 1\."):
         LinearOneClassSVM().fit(scipy.sparse.csr_array(X))
@@ -218,10 +218,12 @@ def test_large_numbers_are_no_infinities():
 
 
 def test_text():
-    with pytest.raises(ValueError, match=r"could not convert string to float.*OneHotEncoder"):
+    with pytest.raises(ValueError, match=r"could not convert string to float.*OneHotEncoder.*TableDetector"):
         LinearOneClassSVM().fit(np.array([["1", "a"], ["2", "b"]], dtype=object))
     frame = pd.DataFrame({"size": [1.0, 2.0], "colour": ["red", "blue"], "kind": ["a", "b"]})
-    with pytest.raises(ValueError, match=r"Columns that do not hold numbers: 'colour', 'kind'\. .*OneHotEncoder"):
+    with pytest.raises(
+        ValueError, match=r"Columns that do not hold numbers: 'colour', 'kind'\. .*OneHotEncoder.*TableDetector"
+    ):
         LinearOneClassSVM().fit(frame)
     with pytest.raises(ValueError, match=r"Columns that do not hold numbers: 'colour', 'kind'\."):
         LinearOneClassSVM().fit(pl.DataFrame({name: frame[name].tolist() for name in frame.columns}))

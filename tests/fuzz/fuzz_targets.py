@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest does by conftest
 import oddatom
 from model_files import MIXED, NEW, answers, forge, quietly
 from oddatom import ModelFileError, OddAtomDetector, TableError, TableWarning
-from oddatom.table import TableEncoder, open_table
+from oddatom.table import TableDetector, TableEncoder, open_table
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
@@ -218,7 +218,8 @@ class Models(Target):
             assert len(message) < 1000 + len(str(path)), message
             return in_general(message.replace(str(path), "PATH"))
         first = model.steps[0][1] if hasattr(model, "steps") else model
-        rows = MIXED.iloc[:5] if isinstance(first, TableEncoder) else np.resize(NEW, (5, first.n_features_in_))
+        of_tables = isinstance(first, TableEncoder | TableDetector)
+        rows = MIXED.iloc[:5] if of_tables else np.resize(NEW, (5, first.n_features_in_))
         said = answers(model, rows)
         scores = said["score_samples 0"] if "score_samples 0" in said else said["transform 0"]
         assert not np.isnan(scores).any()
@@ -266,7 +267,8 @@ def make_target(name: str) -> Target:
         return Tables(name, [Input(".parquet", content) for content in parquet_seeds(pa, pq)])
     if name == "arrow":
         return Tables(name, [Input(".arrow", content) for content in arrow_seeds(pa)])
-    return Models(name, [Input(".oddatom", path.read_bytes()) for path in sorted(GOLDEN.glob("*.oddatom"))])
+    paths = [*sorted(GOLDEN.glob("*.oddatom")), GOLDEN / "1.2" / "TableDetector.oddatom"]
+    return Models(name, [Input(".oddatom", path.read_bytes()) for path in paths])
 
 
 TARGETS = ("csv", "parquet", "arrow", "model")

@@ -94,8 +94,9 @@ def test_a_link_to_the_page_of_the_encoder(monkeypatch):
     monkeypatch.setenv("ODDATOM_DOCS", "https://docs.example")
     link = "https://docs.example/generated/oddatom.table.TableEncoder.html"
     assert TableEncoder()._get_doc_link() == link
-    page = estimator_html_repr(oddatom.make_detector())
-    assert f'href="{link}"' in page
+    assert f'href="{link}"' in estimator_html_repr(TableEncoder())
+    page = estimator_html_repr(oddatom.make_detector(oddatom.OddAtomDetector()))
+    assert 'href="https://docs.example/generated/oddatom.TableDetector.html"' in page
     assert 'href="https://docs.example/generated/oddatom.OddAtomDetector.html"' in page
 
 

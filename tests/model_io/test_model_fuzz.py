@@ -12,9 +12,10 @@ import oddatom
 from long_runs import examples, quick
 from model_files import NEW, answers, pack, quietly, rows_of, unpack
 from oddatom import ModelFileError
-from oddatom.table import TableEncoder
+from oddatom.table import TableDetector, TableEncoder
 
-GOLDEN = {path.stem: path for path in sorted((Path(__file__).parent / "golden").glob("*.oddatom"))}
+FOLDER = Path(__file__).parent / "golden"
+GOLDEN = {path.stem: path for path in [*sorted(FOLDER.glob("*.oddatom")), FOLDER / "1.2" / "TableDetector.oddatom"]}
 PARTS = {kind: unpack(path) for kind, path in GOLDEN.items()}
 ROWS = np.vstack([np.asarray(NEW)[:3], np.zeros((1, 4)), np.full((1, 4), 1e300), np.full((1, 4), -1e-300)])
 MIXED = rows_of("Table").iloc[:9]
@@ -39,8 +40,9 @@ def loads_or_refuses(path, content):
         assert "\n" not in message
         return False
     first = model.steps[0][1] if hasattr(model, "steps") else model
-    encodes = isinstance(first, TableEncoder)
-    rows = MIXED if encodes else np.resize(ROWS, (len(ROWS), first.n_features_in_))
+    rows = (
+        MIXED if isinstance(first, TableEncoder | TableDetector) else np.resize(ROWS, (len(ROWS), first.n_features_in_))
+    )
     answers(model, rows)
     if hasattr(model, "set_threshold"):
         quietly(model.set_threshold(0.2).predict, rows)

@@ -199,6 +199,46 @@ CASES = {
         column(1, outputs=["a"] * 6, levels=["b"] * 4),
         "table must be followed by a step that takes its 11 columns. Got 10",
     ),
+    # detectors of tables
+    "a detector that is none": ("TableDetector", attribute("detector_", 3), "detector_ must be a detector. Got 3"),
+    "an encoder for a detector": (
+        "TableDetector",
+        lambda t, a: t["attributes"].update(detector_=t["attributes"]["encoder_"]),
+        "encoder_ must be followed by a step that takes its 10 columns. Got 6",
+    ),
+    "a detector for an encoder": (
+        "TableDetector",
+        lambda t, a: t["attributes"].update(encoder_=t["attributes"]["detector_"]),
+        "encoder_ must be a TableEncoder",
+    ),
+    "no encoder": ("TableDetector", lambda t, a: t["attributes"].pop("encoder_"), "encoder_ must be there"),
+    "an unfitted detector": (
+        "TableDetector",
+        lambda t, a: t["attributes"].update(detector_=t["parameters"]["detector"]),
+        "detector_ must be a class with its values",
+    ),
+    "a fitted detector as a parameter": (
+        "TableDetector",
+        lambda t, a: t["parameters"].update(detector=t["attributes"]["detector_"]),
+        "parameters.detector must be a class with its values",
+    ),
+    "a parameter that is no detector": (
+        "TableDetector",
+        parameter("detector", "os.system"),
+        "parameters are not valid: The 'detector' parameter of TableDetector must be an object implementing 'fit'",
+    ),
+    "a parameter of a detector": (
+        "TableDetector",
+        lambda t, a: t["parameters"]["detector"]["model"]["parameters"].update(nu=7),
+        "parameters.detector.parameters are not valid: The 'nu' parameter of OddAtomDetector",
+    ),
+    "a detector of other rows": (
+        "TableDetector",
+        lambda t, a: t["attributes"]["encoder_"]["model"]["attributes"]["columns_"][1]["record"][1].update(
+            outputs=["a"] * 6, levels=["b"] * 4
+        ),
+        "encoder_ must be followed by a step that takes its 11 columns. Got 10",
+    ),
     "steps that do not fit": ("Pipeline", lambda t, a: t["steps"].append(["b", t["steps"][0][1]]), "to do its part"),
 }
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, LinearOneClassSVM, OddAtomDetector, __version__
+from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, LinearOneClassSVM, OddAtomDetector, TableDetector, __version__
 from oddatom.ensemble.model import SCORES
 from oddatom.onnx import to_onnx
 
@@ -192,6 +192,10 @@ def test_what_cannot_be_exported_is_refused(rows):
     pipeline = make_pipeline(StandardScaler(), OddAtomDetector())
     with pytest.raises(ValueError, match=r"Got Pipeline instead; export its last step, pipeline\['oddatomdetector'\]"):
         to_onnx(pipeline)
+    with pytest.raises(
+        ValueError, match=r"Got TableDetector instead; export the detector in it, model\.detector_, and"
+    ):
+        to_onnx(TableDetector(OddAtomDetector()).fit(X))
     with pytest.raises(ValueError, match="Got StandardScaler instead; pass a fitted detector"):
         to_onnx(StandardScaler())
     with pytest.raises(ValueError, match="pass a fitted detector, not its class"):

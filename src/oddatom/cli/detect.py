@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from oddatom import save
+from oddatom import TableDetector, save
 from oddatom.cli.console import Console
-from oddatom.cli.learning import Results, fit_pipeline, results, top_features
+from oddatom.cli.learning import Results, fit_model, results, top_features
 from oddatom.cli.listing import LISTED, row_records, show_json, show_rows
 from oddatom.cli.reporting import need_figures, write_table_report
 from oddatom.cli.tables import (
@@ -40,38 +40,38 @@ def run(options: argparse.Namespace, console: Console) -> bool:
         if report:
             need_figures()
         table = read_whole(source, console)
-        pipeline, X = fit_pipeline(options, table, console)
-        found = results(pipeline["detector"], X)
+        model, X = fit_model(options, table, console)
+        found = results(model.detector_, X)
         order = found.order()
         rows: Any = order[: options.top] if options.top else slice(None)
-        features = top_features(pipeline, X[rows], X, console)
+        features = top_features(model, X[rows], X, console)
         values = {**found.columns(rows), "rank": found.ranks()[rows], "top_features": features}
         with writer:
             listed = table.take(rows) if options.top else table
             writer.write(for_output(with_results(listed, values), output, console))
         if options.model:
-            save(pipeline, options.model)
+            save(model, options.model)
         if report:
             with console.status("writing the report"):
-                write_table_report(report, pipeline, table, X, found, options, warnings)
+                write_table_report(report, model, table, X, found, options, warnings)
         first = order[:LISTED]
-        why = top_features(pipeline, X[first], X, console).to_pylist()
+        why = top_features(model, X[first], X, console).to_pylist()
     facts = {"table": options.table, "rows": len(X), "anomalies": int(found.flagged.sum())}
     if options.json:
         written = {"output": output, "report": report, "model": options.model}
         show_json(console, {**facts, **written, "top": row_records(first, found, why)})
     elif output != "-" and not options.quiet and console.out is not None:
         show_rows(console, first, found, why)
-    _close(console, found, pipeline["detector"], {"rows": output, "report": report, "model": options.model})
+    _close(console, found, model, {"rows": output, "report": report, "model": options.model})
     return facts["anomalies"] > 0
 
 
-def _close(console: Console, found: Results, detector: Any, files: dict[str, str | None]) -> None:
+def _close(console: Console, found: Results, model: TableDetector, files: dict[str, str | None]) -> None:
     """Say how many rows are anomalies and what was written."""
     n = int(found.flagged.sum())
     console.say()
     console.say(f"{n:,} of {found.scores.size:,} rows are anomalies.")
-    if detector.threshold_.kind == "fdr" and n == 0:
+    if model.threshold_.kind == "fdr" and n == 0:
         console.say(
             "p-values of the rows a model was fitted on are cautious: use fdr with `oddatom score` on new rows."
         )

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from oddatom import TableDetector
 from oddatom.cli.console import Console, printable
 from oddatom.cli.learning import USUAL_ROWS, Results, column_shares, results
 from oddatom.cli.listing import show_json
-from oddatom.cli.loading import load_pipeline
+from oddatom.cli.loading import load_model
 from oddatom.cli.tables import full_batches, open_source, told
 from oddatom.exceptions import OddAtomError
 
@@ -22,9 +23,9 @@ BAR = 24
 def run(options: argparse.Namespace, console: Console) -> bool:
     """Return whether any row explained is an anomaly."""
     with told(console):
-        pipeline = load_pipeline(options)
-        rows, table, X, usual, found = _rows(pipeline, options, console)
-        columns, shares, note = column_shares(pipeline, X, usual)
+        model = load_model(options)
+        rows, table, X, usual, found = _rows(model, options, console)
+        columns, shares, note = column_shares(model, X, usual)
     console.say(note)
     if options.json:
         show_json(console, [_record(row, j, found, columns, shares) for j, row in enumerate(rows)])
@@ -54,7 +55,7 @@ def _record(row: int, j: int, found: Results, columns: tuple[str, ...], shares: 
 
 
 def _rows(
-    pipeline: Any, options: argparse.Namespace, console: Console
+    model: TableDetector, options: argparse.Namespace, console: Console
 ) -> tuple[list[int], pa.Table, np.ndarray, np.ndarray, Results]:
     """Return the rows asked for, or the oddest, from a table read in batches.
 
@@ -69,8 +70,8 @@ def _rows(
     start, usual = 0, np.empty(0)
     batches = full_batches(open_source(options))
     for batch in console.progress(batches, "rows", sizes=lambda batch: batch.num_rows):
-        X = pipeline["table"].transform(batch)
-        found = results(pipeline["detector"], X)
+        X = model.encoder_.transform(batch)
+        found = results(model.detector_, X)
         inside = [j - start for j in sorted(wanted) if start <= j < start + len(X)]
         for j in inside if wanted else found.order()[: options.top].tolist():
             one = slice(j, j + 1)

@@ -6,7 +6,7 @@ import argparse
 
 from oddatom import save
 from oddatom.cli.console import Console
-from oddatom.cli.learning import fit_pipeline
+from oddatom.cli.learning import fit_model
 from oddatom.cli.listing import show_json
 from oddatom.cli.tables import check_places, open_source, read_whole, told
 
@@ -16,8 +16,8 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     with told(console):
         source = open_source(options)
         check_places(options.model, read=[options.table])
-        pipeline, X = fit_pipeline(options, read_whole(source, console), console)
-        save(pipeline, options.model)
+        model, X = fit_model(options, read_whole(source, console), console)
+        save(model, options.model)
     if options.json:
         show_json(console, {"table": options.table, "rows": len(X), "model": options.model})
     console.say(f"model: {options.model}")

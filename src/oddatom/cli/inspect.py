@@ -7,16 +7,15 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from oddatom import load
+from oddatom import TableDetector
 from oddatom.cli.console import Console, printable
 from oddatom.cli.listing import show_json
+from oddatom.cli.loading import load_any
 
 
 def run(options: argparse.Namespace, console: Console) -> bool:
     """Return False: inspecting finds nothing."""
-    model = load(options.model)
-    steps = dict(model.named_steps) if isinstance(model, Pipeline) else {"detector": model}
-    facts = {name: _facts(step) for name, step in steps.items()}
+    facts = {name: _facts(part) for name, part in _parts(load_any(options.model)).items()}
     if options.json:
         show_json(console, {"file": options.model, **facts})
         return False
@@ -31,6 +30,12 @@ def run(options: argparse.Namespace, console: Console) -> bool:
             elif key != "class":
                 console.show(f"  {key}: {printable(value)}")
     return False
+
+
+def _parts(model: Any) -> dict[str, Any]:
+    if isinstance(model, TableDetector):
+        return {"table": model.encoder_, "detector": model.detector_}
+    return dict(model.named_steps) if isinstance(model, Pipeline) else {"detector": model}
 
 
 def _facts(step: Any) -> dict[str, Any]:

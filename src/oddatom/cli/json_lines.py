@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from oddatom import TableDetector
 from oddatom.cli.learning import Results
 
 
-def id_columns(pipeline: Any, table: pa.Table) -> list[str]:
+def id_columns(model: TableDetector, table: pa.Table) -> list[str]:
     """Return the columns of a table that name its rows, as --id said when the model was fitted."""
-    ids = {decision.name for decision in pipeline["table"].columns_ if decision.kind == "id"}
+    ids = {decision.name for decision in model.columns_ if decision.kind == "id"}
     return [name for name in table.column_names if name in ids]
 
 

@@ -1,4 +1,4 @@
-"""From options to a fitted pipeline of encoder and detector, and from encoded rows to results."""
+"""From options to a fitted `TableDetector`, and from encoded rows to results."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector
+from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector, TableDetector
 from oddatom.cli.console import Console
 from oddatom.cli.listing import say_columns
 from oddatom.decisions import flag
 from oddatom.exceptions import OddAtomError
 from oddatom.model_io.files import content_of
 from oddatom.report.contributions import by_source, oddity_shares
-from oddatom.table import make_detector
+from oddatom.table import TableEncoder
+from oddatom.table.table_detector import join_fitted
 
 NAMED = {"dl": DLOCSVM, "dpl": DPLOCSVM, "kdl": KDLOCSVM, "kdpl": KDPLOCSVM}
 FOLDS = 5  # of the paper's detectors, for p-values
@@ -25,21 +26,18 @@ USUAL_ROWS = 2_000  # that rows are compared with, where an explanation needs th
 SHOWN_COLUMNS, SHOWN_PERCENT = 3, 5  # columns named per row, and the least share of all but the first
 
 
-def make_pipeline(options: argparse.Namespace) -> Any:
-    """Return the unfitted pipeline that the options describe."""
+def new_detector(options: argparse.Namespace) -> Any:
+    """Return the unfitted detector that the options describe."""
     common = {"threshold": options.threshold, "random_state": options.seed, "n_jobs": options.threads}
     if options.detector == "oddatom":
-        detector: Any = OddAtomDetector(**common)
-    else:
-        detector = NAMED[options.detector](scoring="description_length", scaling="robust", n_folds=FOLDS, **common)
+        return OddAtomDetector(**common)
+    return NAMED[options.detector](scoring="description_length", scaling="robust", n_folds=FOLDS, **common)
+
+
+def fit_model(options: argparse.Namespace, table: pa.Table, console: Console) -> tuple[TableDetector, np.ndarray]:
+    """Fit to a table, say what was made of each column before that takes its time; return model and encoded rows."""
     coding = {name: getattr(options, name) for name in ("columns", "ignore", "id", "max_levels", "dates", "missing")}
-    return make_detector(detector, **coding)
-
-
-def fit_pipeline(options: argparse.Namespace, table: pa.Table, console: Console) -> tuple[Any, np.ndarray]:
-    """Fit to a table, say what was made of each column; return the pipeline and the encoded rows."""
-    pipeline = make_pipeline(options)
-    encoder, detector = pipeline["table"], pipeline["detector"]
+    encoder, detector = TableEncoder(**coding), new_detector(options)
     if table.num_rows < 2:
         problem = "the table has one row: there is nothing to compare it with."
         raise OddAtomError(problem, parameter="table", value=options.table, advice="Pass at least two.")
@@ -52,7 +50,7 @@ def fit_pipeline(options: argparse.Namespace, table: pa.Table, console: Console)
         content_of(encoder)  # raises where it is too large for a file
     with console.status("fitting; the very first run compiles for about half a minute"):
         detector.fit(X)
-    return pipeline, X
+    return join_fitted(encoder, detector), X
 
 
 class Results(NamedTuple):
@@ -85,29 +83,30 @@ def results(detector: Any, X: np.ndarray) -> Results:
     return Results(scores, p_values, flag(scores, detector.offset_, detector.threshold_, p_values))
 
 
-def column_shares(pipeline: Any, X: np.ndarray, usual: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, str]:
+def column_shares(model: TableDetector, X: np.ndarray, usual: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, str]:
     """Return the columns of the table, the share that each has in the oddity of every row, and how to read it.
 
     Parameters
     ----------
-    pipeline : fitted
+    model : TableDetector
+        Fitted.
     X : (N, m)
         Encoded rows.
     usual : (n, m)
         Encoded rows to compare with, where an explanation needs that.
     """
-    shares, note = oddity_shares(pipeline["detector"], X, usual)
-    sources = pipeline["table"].source_
+    shares, note = oddity_shares(model.detector_, X, usual)
+    sources = model.encoder_.source_
     return *by_source(np.zeros((X.shape[0], len(sources))) if shares is None else shares, sources), note
 
 
-def top_features(pipeline: Any, X: np.ndarray, usual: np.ndarray, console: Console) -> pa.ChunkedArray:
+def top_features(model: TableDetector, X: np.ndarray, usual: np.ndarray, console: Console) -> pa.ChunkedArray:
     """Return for every encoded row the columns that make it odd: "age 61 %, height 20 %"."""
     size = max(CHUNK_NUMBERS // X.shape[1], 1)
     chunks = [X[start : start + size] for start in range(0, X.shape[0], size)]
     out = []
     for chunk in console.progress(chunks, "rows explained", sizes=len, total=X.shape[0]):
-        columns, shares, _ = column_shares(pipeline, chunk, usual[:USUAL_ROWS])
+        columns, shares, _ = column_shares(model, chunk, usual[:USUAL_ROWS])
         out.append(in_words(columns, shares))
     return pa.chunked_array(out, pa.string())
 

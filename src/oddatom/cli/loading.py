@@ -1,4 +1,4 @@
-"""Load what the command line saved: a pipeline of encoder and detector."""
+"""Load what the command line saved: a `TableDetector`, in older files a Pipeline of encoder and detector."""
 
 from __future__ import annotations
 
@@ -7,20 +7,31 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from oddatom import load
+from oddatom import TableDetector, load
 from oddatom.exceptions import ModelFileError
+from oddatom.table import TableEncoder
+from oddatom.table.table_detector import join_fitted
 
 _USE_ANOTHER = "Use a model that `oddatom fit` wrote, or load this one in Python."
 
 
-def load_pipeline(options: argparse.Namespace) -> Any:
-    """Return the pipeline in the model file, on as many threads as the options say and with their threshold."""
-    pipeline = load(options.model)
-    if not isinstance(pipeline, Pipeline) or list(pipeline.named_steps) != ["table", "detector"]:
+def load_any(path: str) -> Any:
+    """Return the model in a file, a Pipeline of the steps "table" and "detector" as a `TableDetector`."""
+    model = load(path)
+    if isinstance(model, Pipeline) and list(model.named_steps) == ["table", "detector"]:
+        encoder, detector = model["table"], model["detector"]
+        return join_fitted(encoder, detector) if isinstance(encoder, TableEncoder) else model
+    return model
+
+
+def load_model(options: argparse.Namespace) -> TableDetector:
+    """Return the model in the file, on as many threads as the options say and with their threshold."""
+    model = load_any(options.model)
+    if not isinstance(model, TableDetector):
         raise ModelFileError(
-            f"{options.model} holds {type(pipeline).__name__}, which takes numbers, not tables.", advice=_USE_ANOTHER
+            f"{options.model} holds {type(model).__name__}, which takes numbers, not tables.", advice=_USE_ANOTHER
         )
-    detector = pipeline["detector"]
+    detector = model.detector_
     if not hasattr(detector, "threshold_"):
         raise ModelFileError(
             f"{options.model} holds {type(detector).__name__}, which the command line does not know.",
@@ -29,4 +40,4 @@ def load_pipeline(options: argparse.Namespace) -> Any:
     detector.n_jobs = getattr(options, "threads", None)
     if getattr(options, "threshold", None) is not None:
         detector.set_threshold(options.threshold)
-    return pipeline
+    return model

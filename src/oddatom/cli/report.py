@@ -7,7 +7,7 @@ import argparse
 from oddatom.cli.console import Console
 from oddatom.cli.learning import results
 from oddatom.cli.listing import show_json
-from oddatom.cli.loading import load_pipeline
+from oddatom.cli.loading import load_model
 from oddatom.cli.reporting import need_figures, write_table_report
 from oddatom.cli.tables import beside, check_places, open_source, read_whole, told
 
@@ -16,15 +16,15 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     """Return whether any row is an anomaly."""
     output = options.output or beside(options.table, ".report.html")
     with told(console) as warnings:
-        pipeline = load_pipeline(options)
+        model = load_model(options)
         source = open_source(options)
         check_places(output, read=[options.table, options.model])
         need_figures()
         table = read_whole(source, console)
-        X = pipeline["table"].transform(table)
-        found = results(pipeline["detector"], X)
+        X = model.encoder_.transform(table)
+        found = results(model.detector_, X)
         with console.status("writing the report"):
-            write_table_report(output, pipeline, table, X, found, options, warnings)
+            write_table_report(output, model, table, X, found, options, warnings)
     n_flagged = int(found.flagged.sum())
     if options.json:
         show_json(console, {"table": options.table, "rows": len(X), "anomalies": n_flagged, "report": output})

@@ -1,4 +1,4 @@
-"""Fill a report from a table, its encoded rows and a pipeline."""
+"""Fill a report from a table, its encoded rows and a model."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import argparse
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from oddatom import TableDetector
 from oddatom.cli.learning import Results
 from oddatom.cli.tables import is_stream
 from oddatom.report import gather_content, write_report
@@ -25,7 +25,7 @@ def need_figures() -> None:
 
 def write_table_report(
     path: str,
-    pipeline: Any,
+    model: TableDetector,
     table: pa.Table,
     X: np.ndarray,
     found: Results,
@@ -33,12 +33,12 @@ def write_table_report(
     warnings: list[str],
 ) -> None:
     """Write the report; values of columns that are not used (ids, ignored ones) stay out unless --show-ids is given."""
-    encoder = pipeline["table"]
+    encoder = model.encoder_
     used = {decision.name for decision in encoder.columns_ if decision.used}
     shown = [name for name in table.column_names if name in used or options.show_ids]
     name = "standard input" if is_stream(options.table) else Path(options.table).name
     content = gather_content(
-        pipeline["detector"],
+        model.detector_,
         X,
         list(encoder.get_feature_names_out()),
         encoder.source_,

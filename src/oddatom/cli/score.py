@@ -10,7 +10,7 @@ import numpy as np
 from oddatom.cli.console import Console
 from oddatom.cli.json_lines import id_columns, row_lines
 from oddatom.cli.learning import USUAL_ROWS, results, top_features
-from oddatom.cli.loading import load_pipeline
+from oddatom.cli.loading import load_model
 from oddatom.cli.tables import (
     beside,
     check_places,
@@ -32,27 +32,27 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     n_rows = n_flagged = 0
     usual: np.ndarray | None = None
     with told(console):
-        pipeline = load_pipeline(options)
+        model = load_model(options)
         source = open_source(options)
         check_places(output, read=[options.table, options.model])
         batches = full_batches(source, options.batch)
-        if pipeline["detector"].threshold_.kind == "fdr":
+        if model.threshold_.kind == "fdr":
             console.say(f"false discoveries are controlled in every {options.batch:,} rows")
         writer = None if output is None else table_writer(output)
         if writer is not None:
             writer.check(source.schema)
         with writer or nullcontext():
             for batch in console.progress(batches, "rows", sizes=lambda batch: batch.num_rows):
-                X = pipeline["table"].transform(batch)
-                found = results(pipeline["detector"], X)
+                X = model.encoder_.transform(batch)
+                found = results(model.detector_, X)
                 values = found.columns()
                 if options.explain:
                     usual = X[:USUAL_ROWS].copy() if usual is None else usual
-                    values["top_features"] = top_features(pipeline, X, usual, console)
+                    values["top_features"] = top_features(model, X, usual, console)
                 if writer is not None and output is not None:
                     writer.write(for_output(with_results(batch, values), output, console))
                 if options.json:
-                    ids = {name: batch.column(name).to_pylist() for name in id_columns(pipeline, batch)}
+                    ids = {name: batch.column(name).to_pylist() for name in id_columns(model, batch)}
                     features = values["top_features"].to_pylist() if options.explain else None
                     console.show_lines(row_lines(n_rows + 1, found, ids, features))
                 n_rows += len(X)

@@ -161,7 +161,8 @@ def _other_columns(X: Any) -> list[str]:
 def _text_advice(X: Any) -> str:
     """Name the columns of a frame that hold no numbers, and say what to do with them."""
     what = (
-        "Encode them as numbers first (text for instance with sklearn.preprocessing.OneHotEncoder) or leave them out."
+        "Encode them as numbers first (text for instance with sklearn.preprocessing.OneHotEncoder), leave them out, or "
+        "use oddatom.TableDetector, which takes tables with text, dates and missing values."
     )
     names = _other_columns(X)
     return f"Columns that do not hold numbers: {', '.join(names[:10])}. {what}" if names else what

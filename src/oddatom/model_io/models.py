@@ -1,4 +1,7 @@
-"""Fitted estimators as trees: class by its registry name, parameters, fitted attributes; a Pipeline as its steps."""
+"""Fitted estimators as trees: class by its registry name, parameters, fitted attributes; a Pipeline as its steps.
+
+An estimator that is a parameter of another has no attributes.
+"""
 
 from __future__ import annotations
 
@@ -31,36 +34,47 @@ def encode_model(model: Any, encoder: Encoder, path: str) -> dict[str, Any]:
             if inner and not path
             else "Use pickle, and load what it writes only where you trust it.",
         )
-    check_is_fitted(model)
+    unfitted = _is_parameter(path)
+    if not unfitted:
+        check_is_fitted(model)
     inside = f"{path}." if path else ""
     parameters = {key: _stored(key, value) for key, value in model.get_params(deep=False).items()}
-    tree = {
+    tree: dict[str, Any] = {
         "class": name,
         "parameters": {key: encoder.encode(v, f"{inside}parameters.{key}") for key, v in parameters.items()},
-        "attributes": {key: encoder.encode(v, f"{inside}{key}") for key, v in sorted(fitted_attributes(model).items())},
     }
-    _check(model, name, inside)
+    _check_parameters(model, name, inside)
+    if unfitted:
+        return tree
+    attributes = sorted(fitted_attributes(model).items())
+    tree["attributes"] = {key: encoder.encode(value, f"{inside}{key}") for key, value in attributes}
+    check_attributes(model, MODELS[name].schema(type(model)), inside)
     output = getattr(model, "_sklearn_output_config", {}).get("transform")
     return tree if output is None else {**tree, "output": output}
 
 
 def decode_model(tree: Any, decoder: Decoder, path: str) -> Any:
-    """Return the fitted estimator of a tree."""
+    """Return the estimator of a tree: fitted, unless it is a parameter of another."""
     inside = f"{path}." if path else ""
-    keys = {"class", "parameters", "attributes"}
-    demand(type(tree) is dict and keys <= set(tree) <= {*keys, "output"}, path, "a class with its values", tree)
+    unfitted = _is_parameter(path)
+    keys = {"class", "parameters"} if unfitted else {"class", "parameters", "attributes"}
+    others = set() if unfitted else {"output"}
+    demand(type(tree) is dict and keys <= set(tree) <= keys | others, path, "a class with its values", tree)
     name = tree["class"]
     if type(name) is not str or name not in MODELS:
         raise Mismatch(path, f"is of a class that this version does not know, {shown(name)}")
     Class = MODELS[name].get()
     parameters = _values(tree["parameters"], Class._get_param_names(), decoder, f"{inside}parameters.")  # type: ignore[attr-defined]
     model = Class(**parameters)
+    _check_parameters(model, name, inside)
+    if unfitted:
+        return model
     attributes = _values(tree["attributes"], MODELS[name].schema(Class).attributes, decoder, inside)
     vars(model).update(attributes)
     if "output" in tree:
         demand(tree["output"] in OUTPUTS, f"{inside}output", f"one of {', '.join(OUTPUTS)}", tree["output"])
         model._sklearn_output_config = {"transform": tree["output"]}
-    _check(model, name, inside)
+    check_attributes(model, MODELS[name].schema(Class), inside)
     return model
 
 
@@ -115,8 +129,13 @@ def _values(trees: Any, known: Any, decoder: Decoder, path: str) -> dict[str, An
     return {name: decoder.decode(tree, f"{path}{name}") for name, tree in trees.items()}
 
 
-def _check(model: Any, name: str, path: str) -> None:
-    """Check parameters by scikit-learn's constraints, and attributes by the registry's rules."""
+def _is_parameter(path: str) -> bool:
+    """Return whether an estimator at a path is a parameter: it is stored unfitted, as `fit` clones it."""
+    return path.split(".")[-2:] == ["parameters", "detector"]
+
+
+def _check_parameters(model: Any, name: str, path: str) -> None:
+    """Check parameters by scikit-learn's constraints, and those that it leaves to us."""
     try:
         model._validate_params()
         if hasattr(model, "_thresholds"):
@@ -126,26 +145,27 @@ def _check(model: Any, name: str, path: str) -> None:
     except (ValueError, TypeError) as error:
         reason = " ".join(str(error).split())[:300].rstrip(".")
         raise Mismatch(f"{path}parameters", f"are not valid: {reason}") from None
-    check_attributes(model, MODELS[name].schema(type(model)), path)
 
 
 def _check_whole(model: Any, path: str) -> None:
-    """A model by itself has what the models of folds do without."""
+    """A model by itself has what the models of folds do without; the parts of a TableDetector fit each other."""
     schema = MODELS[type(model).__name__].schema(type(model))
     for name in sorted(schema.together):
         demand(hasattr(model, name), f"{path}{name}", "there", None)
+    if type(model).__name__ == "TableDetector":
+        _check_steps([("encoder_", model.encoder_), ("detector_", model.detector_)], path)
 
 
 def _step_name(name: Any) -> bool:
     return type(name) is str and bool(name) and "__" not in name and "." not in name
 
 
-def _check_steps(steps: list[Any]) -> None:
+def _check_steps(steps: list[Any], path: str = "") -> None:
     for k, (name, step) in enumerate(steps):
         last = k == len(steps) - 1
         able = hasattr(step, "score_samples" if last else "transform")
-        demand(able, f"steps.{name}", "able to do its part", type(step))
-        _check_whole(step, f"{name}.")
+        demand(able, f"{path}{name}", "able to do its part", type(step))
+        _check_whole(step, f"{path}{name}.")
         if not last:
             n, wanted = len(step.get_feature_names_out()), steps[k + 1][1].n_features_in_
-            demand(n == wanted, name, f"followed by a step that takes its {n} columns", wanted)
+            demand(n == wanted, f"{path}{name}", f"followed by a step that takes its {n} columns", wanted)

@@ -23,7 +23,7 @@ from oddatom.model_io.ensemble_rules import ensemble_schema
 from oddatom.model_io.one_class_rules import one_class_schema
 from oddatom.model_io.rules import Mismatch, each, numbers
 from oddatom.model_io.schema import Schema
-from oddatom.model_io.table_rules import table_schema
+from oddatom.model_io.table_rules import table_detector_schema, table_schema
 from oddatom.rows.remembered import Memory
 from oddatom.scaling.asinh import AsinhScaling
 from oddatom.scaling.linear import Scaling
@@ -92,6 +92,7 @@ MODELS: dict[str, Model] = {
     "KDPLOCSVM": Model(known(KDPLOCSVM), dictionary_schema),
     "LinearOneClassSVM": Model(known(LinearOneClassSVM), one_class_schema),
     "OddAtomDetector": Model(known(OddAtomDetector), ensemble_schema),
+    "TableDetector": Model(lazy("oddatom.table", "TableDetector"), table_detector_schema),
     "TableEncoder": Model(lazy("oddatom.table", "TableEncoder"), table_schema),
 }
 

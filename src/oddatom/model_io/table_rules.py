@@ -1,8 +1,10 @@
-"""What the fitted attributes of TableEncoder must look like. pyarrow is needed, and imported, only here."""
+"""What the fitted attributes of TableEncoder and TableDetector must look like. pyarrow is imported only here."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from sklearn.base import BaseEstimator
 
 from oddatom.model_io.rules import Rule, Sizes, demand, each, integer, number, record, text
 from oddatom.model_io.schema import FEATURES, Schema
@@ -56,6 +58,19 @@ def table_schema(Class: type) -> Schema:
             demand(even, f"{where}.shares", "as many as levels", len(column.shares))
 
     return Schema({**FEATURES, "columns_": each(record(lambda: ColumnDecision, rules))}, finish=finish)
+
+
+def table_detector_schema(Class: type) -> Schema:
+    """Return the schema of TableDetector. Whether its parts fit each other is checked where a model is whole."""
+    from oddatom.table.encoder import TableEncoder
+
+    def encoder(value: Any, path: str, sizes: Sizes) -> None:
+        demand(type(value) is TableEncoder, path, "a TableEncoder", value)
+
+    def detector(value: Any, path: str, sizes: Sizes) -> None:
+        demand(isinstance(value, BaseEstimator), path, "a detector", value)
+
+    return Schema({"encoder_": encoder, "detector_": detector}, optional=frozenset())
 
 
 def _n_outputs(column: Any) -> int:

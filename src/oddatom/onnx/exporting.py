@@ -169,6 +169,8 @@ def _advice(model: Any) -> str:
     if isinstance(model, Pipeline):
         last = model.steps[-1][0]
         return f"export its last step, pipeline[{last!r}], and take rows through the other steps first."
+    if hasattr(model, "encoder_"):  # a TableDetector
+        return "export the detector in it, model.detector_, and take tables through model.encoder_.transform first."
     if inner := detector_within(model):
         return f"pass the detector in it, model{inner}."
     if isinstance(model, KDLOCSVM | KDPLOCSVM):

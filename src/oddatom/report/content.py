@@ -64,7 +64,8 @@ def gather_content(
     Parameters
     ----------
     detector : OddAtomDetector, DLOCSVM, DPLOCSVM, KDLOCSVM or KDPLOCSVM
-        Fitted. What it cannot say is left out, with a sentence.
+        Fitted. What it cannot say is left out, with a sentence. Of a TableDetector pass `detector_`, and the encoder's
+        output for X.
     X : (N, m)
         Encoded rows.
     feature_names : m names

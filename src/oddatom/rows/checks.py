@@ -21,7 +21,8 @@ def not_finite(columns: np.ndarray, names: Sequence[str] | None, owner: str = "T
         f"Input X contains NaN or infinity in column{'s' if len(columns) > 1 else ''} {listed}{more}.",
         parameter="X",
         advice=f"{owner} needs finite numbers: fill missing values in (for instance with "
-        "sklearn.impute.SimpleImputer) or drop those rows or columns.",
+        "sklearn.impute.SimpleImputer), drop those rows or columns, or use oddatom.TableDetector, which takes missing "
+        "values in tables in memory.",
         owner=owner,
     )
 

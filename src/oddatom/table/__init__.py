@@ -8,21 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 _HOMES = {
     "ColumnDecision": "oddatom.table.decision",
+    "TableDetector": "oddatom.table.table_detector",
     "TableEncoder": "oddatom.table.encoder",
     "TableSource": "oddatom.table.reading",
     "TableWriter": "oddatom.table.writing",
-    "make_detector": "oddatom.table.pipeline",
+    "make_detector": "oddatom.table.table_detector",
     "open_table": "oddatom.table.reading",
 }
 
 if TYPE_CHECKING:
     from oddatom.table.decision import ColumnDecision
     from oddatom.table.encoder import TableEncoder
-    from oddatom.table.pipeline import make_detector
     from oddatom.table.reading import TableSource, open_table
+    from oddatom.table.table_detector import TableDetector, make_detector
     from oddatom.table.writing import TableWriter
 
-__all__ = ["ColumnDecision", "TableEncoder", "TableSource", "TableWriter", "make_detector", "open_table"]
+__all__ = [
+    "ColumnDecision",
+    "TableDetector",
+    "TableEncoder",
+    "TableSource",
+    "TableWriter",
+    "make_detector",
+    "open_table",
+]
 
 
 def __getattr__(name: str) -> Any:

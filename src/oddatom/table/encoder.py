@@ -132,11 +132,15 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
+        return self._learn(X, type(self).__name__, 3)
+
+    def _learn(self, X: Any, owner: str, stacklevel: int) -> Self:
+        """Fit; errors name `owner`, and warnings are those of the caller at `stacklevel`."""
         check_parameters(self, self._advice)
         with old_model_on_error(self):
             table = as_columns(X)
-            _check_size(table)
-            wanted, ignored, ids = (self._named(what, table) for what in ("columns", "ignore", "id"))
+            _check_size(table, owner)
+            wanted, ignored, ids = (self._named(what, table, owner) for what in ("columns", "ignore", "id"))
             rules = Rules(int(self.max_levels), self.dates, self.missing == "always", self.columns is not None)
             decisions = []
             for i, name in enumerate(table.names):
@@ -157,7 +161,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             elif hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
         if messages := large_number_advice(self.columns_):
-            warnings.warn(TableWarning({message: message for message in messages}), stacklevel=2)
+            warnings.warn(TableWarning({message: message for message in messages}), stacklevel=stacklevel)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -176,8 +180,12 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             float64, finite.
         """
         check_is_fitted(self)
+        return self._encode(X, type(self).__name__, 4)  # scikit-learn wraps this method
+
+    def _encode(self, X: Any, owner: str, stacklevel: int) -> np.ndarray:
+        """Transform; errors name `owner`, and warnings are those of the caller at `stacklevel`."""
         table = as_columns(X)
-        position = self._positions(table)
+        position = self._positions(table, owner, stacklevel + 1)
         out = np.empty((table.n_rows, sum(len(decision.outputs) for decision in self.columns_)))
         start, messages, absent = 0, {}, []
         for i, decision in enumerate(self.columns_):
@@ -196,7 +204,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         if absent:
             messages = {"absent": f"not in the table, so all missing: {some(absent)}", **messages}
         if messages:
-            warnings.warn(TableWarning(messages, {"missing": "always"}), stacklevel=3)
+            warnings.warn(TableWarning(messages, {"missing": "always"}), stacklevel=stacklevel)
         return out
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -230,7 +238,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    def _named(self, parameter: str, table: Columns) -> set[str]:
+    def _named(self, parameter: str, table: Columns, owner: str) -> set[str]:
         """Return the names of the columns that a parameter names."""
         given = getattr(self, parameter)
         listed = [] if given is None else [given] if isinstance(given, (str, Integral)) else list(given)
@@ -242,7 +250,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             if name not in table.names:
                 known = some([repr(name) for name in table.names])
                 raise ParameterError(
-                    type(self).__name__,
+                    owner,
                     parameter,
                     f"must name columns of the table. Got {column!r} instead.",
                     value=given,
@@ -251,9 +259,9 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             names.add(name)
         return names
 
-    def _positions(self, table: Columns) -> list[int | None]:
+    def _positions(self, table: Columns, owner: str, stacklevel: int) -> list[int | None]:
         """Return where the training table's columns are: by name where both tables have names, else by position."""
-        names, own = getattr(self, "feature_names_in_", None), type(self).__name__
+        names = getattr(self, "feature_names_in_", None)
         if table.named and names is not None:
             found = {name: i for i, name in enumerate(table.names)}
             used = [decision.name for decision in self.columns_ if decision.used]
@@ -263,7 +271,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
                     f" It has {some([repr(name) for name in table.names])}.",
                     parameter="X",
                     advice="Pass a table like the training table.",
-                    owner=own,
+                    owner=owner,
                 )
             return [found.get(decision.name) for decision in self.columns_]
         if len(table.names) != self.n_features_in_:
@@ -271,16 +279,17 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
                 f"X has {len(table.names)} features, but {{owner}} is expecting {self.n_features_in_} features as "
                 "input.",
                 parameter="X",
-                owner=own,
+                owner=owner,
             )
         if names is not None:
-            warnings.warn(f"X does not have valid feature names, but {own} was fitted with feature names", stacklevel=4)
+            problem = f"X does not have valid feature names, but {owner} was fitted with feature names"
+            warnings.warn(problem, stacklevel=stacklevel)
         elif table.named:
-            warnings.warn(f"X has feature names, but {own} was fitted without feature names", stacklevel=4)
+            warnings.warn(f"X has feature names, but {owner} was fitted without feature names", stacklevel=stacklevel)
         return list(range(len(table.names)))
 
 
-def _check_size(table: Columns) -> None:
+def _check_size(table: Columns, owner: str) -> None:
     """Raise scikit-learn's errors for a table without rows or columns."""
     for n, what in ((table.n_rows, "sample"), (len(table.names), "feature")):
         if n == 0:
@@ -288,7 +297,7 @@ def _check_size(table: Columns) -> None:
             raise OddAtomError(
                 f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required by {{owner}}.",
                 parameter="X",
-                owner="TableEncoder",
+                owner=owner,
             )
 
 

@@ -14,7 +14,7 @@ from sklearn.ensemble import IsolationForest
 
 import oddatom
 from oddatom import OddAtomDetector, TableWarning, make_detector
-from oddatom.table import TableEncoder, open_table, pipeline
+from oddatom.table import TableDetector, open_table, table_detector
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +47,10 @@ def test_odd_rows_of_every_kind_come_first(frame):
 
 def test_parameters_reach_the_encoder(frame):
     model = make_detector(IsolationForest(random_state=0), ignore=["town"], max_levels=5)
-    assert clone(model).get_params()["table__max_levels"] == 5
-    assert "town" not in model.fit(frame)["table"].source_
-    assert isinstance(make_detector()["detector"], OddAtomDetector)
-    assert isinstance(make_detector()["table"], TableEncoder)
-    assert [name for name, _ in make_detector().steps] == ["table", "detector"]
+    assert type(model) is TableDetector
+    assert clone(model).get_params()["max_levels"] == 5
+    assert "town" not in model.fit(frame).encoder_.source_
+    assert make_detector().get_params() == TableDetector().get_params()
 
 
 def test_a_file_gives_what_the_frame_gives(frame, tmp_path):
@@ -65,16 +64,17 @@ def test_a_file_gives_what_the_frame_gives(frame, tmp_path):
 
 def test_docstring_example():
     runner = doctest.DocTestRunner()
-    for test in doctest.DocTestFinder(recurse=False).find(pipeline.make_detector, "make_detector", globs={}):
+    for test in doctest.DocTestFinder(recurse=False).find(table_detector.make_detector, "make_detector", globs={}):
         assert runner.run(test).failed == 0
     assert runner.tries > 3
 
 
 def test_names_are_public():
-    assert oddatom.make_detector is pipeline.make_detector
+    assert oddatom.make_detector is table_detector.make_detector
+    assert oddatom.TableDetector is TableDetector
     assert issubclass(oddatom.TableWarning, oddatom.OddAtomWarning)
     assert issubclass(oddatom.TableError, ValueError)
-    assert {"make_detector", "TableWarning", "TableError"} <= set(oddatom.__all__)
+    assert {"TableDetector", "make_detector", "TableWarning", "TableError"} <= set(oddatom.__all__)
     assert TableWarning.__doc__
     with pytest.raises(AttributeError, match=r"no attribute 'TableReader'; it has .*TableEncoder"):
         _ = oddatom.table.TableReader
