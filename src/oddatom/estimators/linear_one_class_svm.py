@@ -19,7 +19,9 @@ from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.estimators._weights import check_weights
 from oddatom.exceptions import DegenerateMarginWarning, SolverWarning
+from oddatom.explanations import Explanation, as_frame_like
 from oddatom.rows.array.linear_svm import fit_linear, linear_margins
+from oddatom.scores.margin import margin_terms
 
 
 class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
@@ -129,6 +131,24 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
     def predict(self, X: Any) -> np.ndarray:
         """Return +1 for inliers (rows on the margin included) and −1 for anomalies."""
         return 1 - 2 * flag(self.score_samples(X), self.offset_)
+
+    def explain(self, X: Any) -> Explanation:
+        """Return what each feature adds to a row's score, w_f x_f: the lower, the more it makes the row odd.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+
+        Returns
+        -------
+        explanation : Explanation
+            `contributions`, of shape (n_samples, n_features): rows sum to `score_samples(X)` up to rounding; a row
+            whose numbers would overflow is shown shorter. An array; CSR where X is sparse; a frame of X's library
+            where X is a pandas or polars frame whose columns have text names. `by_atom` is None.
+        """
+        check_is_fitted(self)
+        checked = check_rows(self, X, reset=False, accept_sparse=True)
+        return Explanation(as_frame_like(margin_terms(checked, self.coef_[0]), X), None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
