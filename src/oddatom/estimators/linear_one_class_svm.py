@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -20,8 +21,9 @@ from oddatom.estimators._validation import N_JOBS, check_parameters, check_rows,
 from oddatom.estimators._weights import check_weights
 from oddatom.exceptions import DegenerateMarginWarning, SolverWarning
 from oddatom.explanations import Explanation, as_frame_like
-from oddatom.rows.array.linear_svm import fit_linear, linear_margins
-from oddatom.scores.margin import margin_terms
+from oddatom.rows.array.linear_svm import fit_linear, sparse_margins
+from oddatom.scaling.linear import Scaling
+from oddatom.scores.margin import linear_margin, margin_terms
 
 
 class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
@@ -121,7 +123,9 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
         check_is_fitted(self)
         X = check_rows(self, X, reset=False, accept_sparse=True)
         with threads(self.n_jobs):
-            return linear_margins(X, self.coef_[0])
+            if scipy.sparse.issparse(X):
+                return sparse_margins(X, self.coef_[0])
+            return linear_margin(X, Scaling(None, None, 1.0), self.coef_[0])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return `score_samples(X) - offset_`: negative for anomalies."""
