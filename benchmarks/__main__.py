@@ -9,7 +9,7 @@ import json
 from datetime import date
 from pathlib import Path
 
-from benchmarks import fit, growth, kernels, omp, pairs, svm
+from benchmarks import fit, growth, kernels, omp, pairs, svm, twins
 from benchmarks._common import data_folder, machine
 from benchmarks._tables import render
 
@@ -25,6 +25,7 @@ def main() -> None:
         ("kernels", kernels, True),
         ("svm", svm, True),
         ("growth", growth, False),
+        ("twins", twins, False),
     ):
         if needs_data and data_folder() is None:
             print(f"{name}: left out, no ODDS data (set ODDATOM_DATA)")

@@ -37,6 +37,7 @@ def render(results: dict[str, Any]) -> str:
         ("kernels", _kernels),
         ("svm", _svm),
         ("growth", _growth),
+        ("twins", twins_section),
     ):
         if name in results:
             out += [*section(results[name]), ""]
@@ -175,3 +176,21 @@ def _growth(r: dict[str, Any]) -> list[str]:
         "",
         *_rows(r),
     ]
+
+
+def twins_section(r: dict[str, Any]) -> list[str]:
+    """Return the section of `benchmarks.twins`, which prints it too."""
+    lines = [
+        "## Numba twins",
+        "",
+        "`python -m benchmarks.twins`: every formula that has a numba twin, beside its twin, on NumPy arrays of "
+        f"{r['rows']:,} rows × {r['features']} features, {r['chunk']:,} rows a call, CPU time of one thread. "
+        "`ensemble.row_parts.formula_parts` is the formulas of `ensemble/parts`, its twin the fused kernel.",
+        "",
+        "| formula | formula, ms | twin, ms | twin / formula |",
+        "|---|---|---|---|",
+    ]
+    for name, x in r["twins"].items():
+        t = x["seconds"]
+        lines.append(f"| `{name}` | {1e3 * t['formula']:.1f} | {1e3 * t['twin']:.1f} | {x['ratio']:.2f} |")
+    return lines

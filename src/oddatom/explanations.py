@@ -17,7 +17,8 @@ from oddatom.scores.terms import Terms
 class Explanation(NamedTuple):
     """The scores of rows, as sums: a row of each table for every row explained.
 
-    Tables are frames of the library of the input where that was a frame with column names, otherwise arrays.
+    Tables are frames of the library of the input where that was a frame with column names, otherwise arrays; CSR where
+    `LinearOneClassSVM` explains sparse rows.
 
     Attributes
     ----------

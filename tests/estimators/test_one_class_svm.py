@@ -273,6 +273,47 @@ def test_integers_and_lists():
         assert_same_fit(LinearOneClassSVM(nu=0.3).fit(form), expected)
 
 
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse.coo_array])
+def test_contributions_sum_to_the_score(make):
+    X = sparse_rows()
+    X[7] = 0.0
+    model = LinearOneClassSVM(nu=0.4).fit(make(X))
+    contributions, by_atom = model.explain(make(X))
+    assert by_atom is None
+    assert scipy.sparse.issparse(contributions) == scipy.sparse.issparse(make(X))
+    np.testing.assert_allclose(contributions.sum(axis=1), model.score_samples(make(X)), rtol=1e-12, atol=1e-12)
+    table = contributions.toarray() if scipy.sparse.issparse(contributions) else contributions
+    np.testing.assert_array_equal(table, X * model.coef_)
+    assert model.score_samples(X).std() > 0.1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array])
+def test_contributions_of_huge_rows_are_finite(make):
+    model = LinearOneClassSVM(nu=0.2).fit(normal_rows())
+    model.coef_ = np.array([[4.0, -2.0, 1e-3]])
+    rows = np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1e308, 1e308, 1.0], [0.0, 1e308, 1e308], [0.0, 0.0, -1e308]])
+    table = model.explain(make(rows)).contributions
+    table = table.toarray() if scipy.sparse.issparse(table) else table
+    assert np.isfinite(table.sum(axis=1)).all()
+    np.testing.assert_array_equal(table[[0, 1, 4]], rows[[0, 1, 4]] * model.coef_)  # others do not change a row
+    short = rows[2:4] / 2.0**500 * (model.coef_ / 2.0**500)  # shorter, the same shares
+    np.testing.assert_array_equal(table[2:4], short)
+
+
+@pytest.mark.contract
+def test_contributions_to_frames():
+    X, names = normal_rows(), ["a", "b", "c"]
+    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
+        model = LinearOneClassSVM(nu=0.2).fit(frame)
+        contributions = model.explain(frame).contributions
+        assert type(contributions) is type(frame)
+        assert list(contributions.columns) == names
+        np.testing.assert_array_equal(contributions, model.explain(X).contributions)
+    with pytest.raises(NotFittedError):
+        LinearOneClassSVM().explain(X)
+
+
 @pytest.mark.contract
 def test_clone_and_pickle():
     X = normal_rows()

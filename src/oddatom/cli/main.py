@@ -13,7 +13,7 @@ from importlib import import_module
 
 from oddatom.cli.console import Console, WrongUse
 from oddatom.cli.parser import make_parser
-from oddatom.cli.stopping import GRACE, discard_files, last_words, stop_on_signals
+from oddatom.cli.stopping import GRACE, Stopped, discard_files, last_words, stop_on_signals
 
 OK, FAILED, WRONG_USE, FOUND_ANOMALIES = 0, 1, 2, 3
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_output()
         return FAILED
     except KeyboardInterrupt as stop:
-        number = getattr(stop, "signal", signal.SIGINT)
+        number = stop.args[0] if isinstance(stop, Stopped) else signal.SIGINT
         if arguments is None:
             discard_files()
         with contextlib.suppress(OSError):  # the terminal may be gone

@@ -14,11 +14,7 @@ GRACE = 1.0  # seconds for the main thread to end by itself
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asks the program to end."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.signal = number
+    """A signal asks the program to end; the argument is its number."""
 
 
 def stop_on_signals(grace: float = GRACE) -> None:

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +20,10 @@ from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
 from oddatom.estimators._weights import check_weights
 from oddatom.exceptions import DegenerateMarginWarning, SolverWarning
-from oddatom.rows.array.linear_svm import fit_linear, linear_margins
+from oddatom.explanations import Explanation, as_frame_like
+from oddatom.rows.array.linear_svm import fit_linear, sparse_margins
+from oddatom.scaling.linear import Scaling
+from oddatom.scores.margin import linear_margin, margin_terms
 
 
 class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
@@ -119,7 +123,9 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
         check_is_fitted(self)
         X = check_rows(self, X, reset=False, accept_sparse=True)
         with threads(self.n_jobs):
-            return linear_margins(X, self.coef_[0])
+            if scipy.sparse.issparse(X):
+                return sparse_margins(X, self.coef_[0])
+            return linear_margin(X, Scaling(None, None, 1.0), self.coef_[0])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return `score_samples(X) - offset_`: negative for anomalies."""
@@ -129,6 +135,24 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
     def predict(self, X: Any) -> np.ndarray:
         """Return +1 for inliers (rows on the margin included) and −1 for anomalies."""
         return 1 - 2 * flag(self.score_samples(X), self.offset_)
+
+    def explain(self, X: Any) -> Explanation:
+        """Return what each feature adds to a row's score, w_f x_f: the lower, the more it makes the row odd.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_features)
+
+        Returns
+        -------
+        explanation : Explanation
+            `contributions`, of shape (n_samples, n_features): rows sum to `score_samples(X)` up to rounding; a row
+            whose numbers would overflow is shown shorter. An array; CSR where X is sparse; a frame of X's library
+            where X is a pandas or polars frame whose columns have text names. `by_atom` is None.
+        """
+        check_is_fitted(self)
+        checked = check_rows(self, X, reset=False, accept_sparse=True)
+        return Explanation(as_frame_like(margin_terms(checked, self.coef_[0]), X), None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

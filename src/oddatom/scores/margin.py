@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numba import njit, prange
 
 from oddatom.arrays.namespaces import exceeds, largest, like, namespace
@@ -72,6 +73,23 @@ def linear_twin(X: np.ndarray, scaling: Scaling, v: np.ndarray) -> np.ndarray:
     if endless.any():
         out[endless] = linear_formula(X[endless], scaling, v)
     return out
+
+
+def margin_terms(X: Any, w: np.ndarray) -> Any:
+    """Return w_f x_f of dense or CSR rows, as they are stored: what each feature adds to w·x.
+
+    Every term of a row is 2¹⁰⁰⁰ times smaller where one of them would overflow.
+    """
+    sparse = scipy.sparse.issparse(X)
+    entries, w = (X.data, w[X.indices]) if sparse else (X, w)
+    with np.errstate(over="ignore"):
+        out = entries * w
+    endless = ~np.isfinite(out)
+    if endless.any():
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)) if sparse else np.arange(X.shape[0])[:, None]
+        large = np.isin(rows, np.broadcast_to(rows, out.shape)[endless])
+        out = np.where(large, np.clip((SMALL * entries) * (SMALL * w), -LIMIT, LIMIT), out)
+    return scipy.sparse.csr_array((out, X.indices, X.indptr), shape=X.shape) if sparse else out
 
 
 @njit(cache=True, nogil=True)

@@ -1,4 +1,4 @@
-"""The linear one-class SVM of rows of any size, from 1e-150 to 1e150 and beyond: fitted and applied in other units."""
+"""The linear one-class SVM of rows of any size, from 1e-150 to 1e150 and beyond: fitted in other units; CSR margins."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def fit_linear(X: Any, nu: float, weights: np.ndarray | None = None) -> tuple[On
     return fit._replace(w=fit.w * unit), offset, dual_coef
 
 
-def linear_margins(X: Any, w: np.ndarray) -> np.ndarray:
-    """Return w·x for every row of dense or CSR rows X; one beyond every float is the largest there is."""
+def sparse_margins(X: Any, w: np.ndarray) -> np.ndarray:
+    """Return w·x for every CSR row; one beyond every float is the largest there is. `scores.margin` has dense rows."""
     margins = _margins(X, w)
     beyond = np.flatnonzero(~np.isfinite(margins))
     if beyond.size:
@@ -55,15 +55,11 @@ def _margins(X: Any, w: np.ndarray) -> np.ndarray:
 
 def _large_margins(X: Any, w: np.ndarray) -> np.ndarray:
     """Return w·x of rows whose terms or sum overflow: in units of powers of two, and then no more than the largest."""
-    if scipy.sparse.issparse(X):  # rows without entries have no margin to overflow
-        places, indices = np.unique(X.indices, return_inverse=True)
-        w = w[places]
-        exponents = np.frexp(np.maximum.reduceat(np.abs(X.data), X.indptr[:-1]))[1]
-        data = np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr)))
-        Z = scipy.sparse.csr_array((data, indices, X.indptr), shape=(X.shape[0], places.size))
-    else:
-        exponents = np.frexp(np.abs(X).max(axis=1))[1]
-        Z = np.ldexp(X, -exponents[:, None])
+    places, indices = np.unique(X.indices, return_inverse=True)
+    w = w[places]
+    exponents = np.frexp(np.maximum.reduceat(np.abs(X.data), X.indptr[:-1]))[1]  # a row without entries has margin 0
+    data = np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr)))
+    Z = scipy.sparse.csr_array((data, indices, X.indptr), shape=(X.shape[0], places.size))
     plane = np.frexp(np.abs(w).max())[1]
     with np.errstate(over="ignore"):
         margins = np.ldexp(_margins(Z, np.ldexp(w, -plane)), exponents + plane)
