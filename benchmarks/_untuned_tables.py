@@ -151,7 +151,7 @@ def _choice(r: dict[str, Any]) -> list[str]:
         "## Settings chosen on other sets",
         "",
         f"`python -m benchmarks.untuned --choice`: {r['settings']} settings of OddAtomDetector (trim, centroids, "
-        "agreement, parts joined), two seeds, chosen by the sum of mean AUROC and mean AP.",
+        "parts joined), two seeds, chosen by the sum of mean AUROC and mean AP.",
         "",
         "| setting | AUROC | AP |",
         "|---|---|---|",

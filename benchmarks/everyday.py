@@ -87,12 +87,9 @@ def _ours(planted: Planted, kind: str, seed: int) -> dict[str, Any]:
 
 
 def first_columns(model: Any, frame: Any) -> list[str]:
-    """For every row the column of the table with the lowest contribution: features are summed by their source."""
-    contributions = np.asarray(model["detector"].explain(model["table"].transform(frame)).contributions)
-    columns, of_feature = np.unique(np.array(model["table"].source_), return_inverse=True)
-    sums = np.zeros((len(frame), len(columns)))
-    np.add.at(sums.T, of_feature, contributions.T)
-    return [str(columns[i]) for i in sums.argmin(axis=1)]
+    """For every row the column of the table with the lowest contribution."""
+    contributions = model.explain(frame).contributions
+    return [str(contributions.columns[i]) for i in np.asarray(contributions).argmin(axis=1)]
 
 
 def merge(runs: list[dict[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:

@@ -4,6 +4,7 @@ python -m benchmarks.untuned                       everything: both protocols, a
 python -m benchmarks.untuned --only NAME           these detectors anew, the others from benchmarks/untuned.json
 python -m benchmarks.untuned --speed               seconds beside IsolationForest
 python -m benchmarks.untuned --choice              settings chosen on 18 sets, judged on the 19th
+python -m benchmarks.untuned --learn-weights       weights of the parts (untuned_weights.py)
 python -m benchmarks.untuned --pool                means over the pool, a few hundred labelled tables (untuned_pool.py)
 
 "same": fit and score the same rows. "held-out": fit one half, score the other; the halves are random but share the
@@ -28,7 +29,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from benchmarks import untuned_choice, untuned_pool, untuned_speed
+from benchmarks import untuned_choice, untuned_pool, untuned_speed, untuned_weights
 from benchmarks._common import data_folder, machine, package_version, write_json
 from benchmarks._peers import NAMES, Sklearn, choose
 from benchmarks._sets import MOST_ROWS, SETS, Set, choose_rows, halves
@@ -147,8 +148,13 @@ def main() -> None:
     parser.add_argument("--speed", action="store_true", help="only seconds beside IsolationForest")
     parser.add_argument("--choice", action="store_true", help="only settings chosen on 18 sets, judged on the 19th")
     parser.add_argument("--pool", action="store_true", help="only the pool, with --only, --skip and --jobs")
+    parser.add_argument("--learn-weights", action="store_true", help="only choose weights of the parts; see --everyday")
+    parser.add_argument("--everyday", type=Path, help="a folder of tables, for --learn-weights")
     parser.add_argument("--first", type=int, help="only the first N tables of the pool")
     args = parser.parse_args()
+    if args.learn_weights:
+        untuned_weights.run(args.everyday, args.jobs)
+        return
     results = json.loads(FILE.read_text()) if FILE.exists() else {}
     if not (args.speed or args.pool) and data_folder() is None:
         raise SystemExit("No ODDS data: set ODDATOM_DATA to the folder with the .mat files.")

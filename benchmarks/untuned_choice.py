@@ -14,17 +14,16 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from benchmarks._sets import SETS, choose_rows
 from oddatom import OddAtomDetector
-from oddatom.ensemble.joining import agreement_weights, join
-from oddatom.ensemble.parts import BUILT_IN, PARTS
+from oddatom.ensemble.joining import join
+from oddatom.ensemble.parts import PARTS
 
 SEEDS = range(2)
-JOINED = tuple(name for name in BUILT_IN if PARTS[name].joined)
+JOINED = tuple(name for name in PARTS if PARTS[name].joined)
 TRIMS = ((0.1, 0.25, 0.5), (0.2, 0.4), (0.25, 0.5), (0.35, 0.5), (0.5,))
 CENTROIDS = (16, 32, 64)
-AGREEMENT = (0.0, 1.0, 3.0)
 JOINS = (JOINED, *(tuple(name for name in JOINED if name != out) for out in JOINED))
-GRID = tuple(product(TRIMS, CENTROIDS, AGREEMENT, JOINS))
-DEFAULT = GRID.index(((0.2, 0.4), 32, 3.0, JOINED))
+GRID = tuple(product(TRIMS, CENTROIDS, JOINS))
+DEFAULT = GRID.index(((0.2, 0.4), 32, JOINED))
 
 
 def _one(X: np.ndarray, y: np.ndarray, seed: int, trim: tuple[float, ...], n_centroids: int) -> np.ndarray:
@@ -33,9 +32,9 @@ def _one(X: np.ndarray, y: np.ndarray, seed: int, trim: tuple[float, ...], n_cen
     X, y = X[rows], y[rows]
     model = OddAtomDetector(trim=trim, n_centroids=n_centroids, random_state=seed, n_jobs=1).fit(X)
     parts = model.score_parts(X)
-    Z = -np.stack([parts[name] for name in BUILT_IN], axis=1)
-    ways = [(power, [name in names for name in BUILT_IN]) for power, names in product(AGREEMENT, JOINS)]
-    scores = [join(Z, agreement_weights(Z, *way)) for way in ways]
+    Z = -np.stack([parts[name] for name in JOINED], axis=1)
+    weights = [np.array([PARTS[name].weight * (name in names) for name in JOINED]) for names in JOINS]
+    scores = [join(Z, some / some.sum()) for some in weights]
     return np.array([(roc_auc_score(y, s), average_precision_score(y, s)) for s in scores])
 
 
@@ -59,7 +58,7 @@ def run(jobs: int) -> dict[str, Any]:
         "chosen on 18": E[np.arange(len(SETS)), chosen].mean(axis=0).tolist(),
         "choices": {data.name: str(GRID[i]) for data, i in zip(SETS, chosen, strict=True)},
         "without": {
-            out: E[:, GRID.index((*GRID[DEFAULT][:3], names))].mean(axis=0).tolist()
+            out: E[:, GRID.index((*GRID[DEFAULT][:2], names))].mean(axis=0).tolist()
             for out, names in zip(JOINED, JOINS[1:], strict=True)
         },
     }

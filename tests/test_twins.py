@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ensembles import random_member
 from oddatom.arrays.twins import TWINS
 from oddatom.coding import batch_omp
-from oddatom.ensemble import coded, joining, row_parts
+from oddatom.ensemble import coded, joining, row_parts, tails
 from oddatom.ensemble.histogram import fit_histogram
 from oddatom.ensemble.packed import pack
 from oddatom.kernels import formulas, pairs
@@ -28,6 +28,7 @@ MODEL = (
 )
 PARTS = row_parts.row_parts(X, *MODEL)
 CALIBRATION = joining.fit_calibration(PARTS)
+TAILS = tails.fit_tails(np.column_stack([np.abs(X[:, :3]), X[:, 3] > 0, X[:, 3] > 3, X[:, 5:]]))
 D = RNG.standard_normal((12, 7))
 D /= np.linalg.norm(D, axis=1, keepdims=True)
 ROWS = RNG.standard_normal((50, 7))
@@ -43,6 +44,7 @@ EXAMPLES = {
     joining.z_formula: [(PARTS, CALIBRATION), (PARTS, CALIBRATION, slice(1, 3))],
     joining.join_formula: [(joining.z_scores(PARTS, CALIBRATION), np.array([0.3, 0.2, 0.1, 0.0, 0.25, 0.15]))],
     row_parts.formula_parts: [(X, *MODEL)],
+    tails.tail_formula: [(U, TAILS) for U in (X, 30.0 * X, -X, 0.01 * X, 1e300 * X)],
     coded.choose: [(X, SCALING, MODEL[2])],
     margin: [OF_CODES],
     description_length: [OF_CODES],

@@ -13,7 +13,11 @@ from oddatom.cli.parser import make_parser
 from oddatom.table import TableEncoder, open_table
 
 PACKAGE = Path(oddatom.__file__).parent
-NOT_ON_THE_COMMAND_LINE = {"path", "batch_rows"}  # DATA, and what `oddatom score --batch` makes of batches
+NOT_ON_THE_COMMAND_LINE = {
+    "categories",
+    "path",
+    "batch_rows",
+}  # DATA, and what `oddatom score --batch` makes of batches
 
 
 def commands():

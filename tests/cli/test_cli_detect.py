@@ -37,7 +37,7 @@ def test_detect_says_columns_on_stderr_and_ten_rows_on_stdout(run, table):
     assert f"{N_ROWS} rows, 6 columns:" in ended.err
     assert "  id: left out, every value is different" in ended.err
     assert "  noise: number, median" in ended.err
-    assert "  colour: text, a column for each of 3 values (blue, green, red)" in ended.err
+    assert "  colour: text, 3 values (blue, green, red)" in ended.err
     lines = ended.out.splitlines()
     assert len(lines) == 11
     assert lines[0].split() == ["rank", "row", "score", "p-value", "what", "makes", "it", "odd"]

@@ -1,11 +1,11 @@
-"""Calibration, agreement and log-mean-exp: against NumPy, what they do not depend on, parts that hardly vary."""
+"""Calibration and log-mean-exp: against NumPy, what they do not depend on, parts that hardly vary."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import reference
-from oddatom.ensemble.joining import agreement_weights, fit_calibration, join, z_scores
+from oddatom.ensemble.joining import SHARPNESS, fit_calibration, join, z_scores
 from oddatom.ensemble.parts import BUILT_IN as PARTS
 from oddatom.ensemble.parts import PARTS as REGISTERED
 from oddatom.ensemble.row_parts import RowParts
@@ -13,6 +13,7 @@ from oddatom.ensemble.row_parts import RowParts
 M = 3
 JOINED = tuple(name for name in PARTS if REGISTERED[name].joined)
 IN_JOIN = np.array([name in JOINED for name in PARTS])
+WEIGHTS = np.array([REGISTERED[name].weight for name in PARTS]) / sum(REGISTERED[name].weight for name in PARTS)
 
 
 def some_parts(N=200, seed=0):
@@ -44,7 +45,7 @@ def test_z_scores_against_numpy(members):
     assert Z.shape == (70, 6)
     for p, name in enumerate(PARTS):
         ks = [4 * b + p for b in range(M)[members]] if p < 4 else [4 * M + p - 4]
-        wanted = np.mean([reference.robust_z(column(train, k), column(new, k)) for k in ks], axis=0)
+        wanted = SHARPNESS * np.mean([reference.robust_z(column(train, k), column(new, k)) for k in ks], axis=0)
         assert_allclose(Z[:, p], wanted, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
@@ -52,7 +53,7 @@ def test_training_rows_have_median_zero_and_the_quartiles_of_a_normal_distributi
     parts = some_parts(2001)
     Z = z_scores(parts, fit_calibration(parts), slice(0, 1))
     assert_allclose(np.median(Z, axis=0), 0, atol=1e-12)
-    assert_allclose(np.diff(np.quantile(Z, [0.25, 0.75], axis=0), axis=0), 1.3489795, rtol=1e-6)
+    assert_allclose(np.diff(np.quantile(Z, [0.25, 0.75], axis=0), axis=0), 1.3489795 * SHARPNESS, rtol=1e-6)
 
 
 def test_units_of_the_parts_do_not_matter():
@@ -111,7 +112,7 @@ def test_quartiles_of_one_kind_of_rows_among_others(k):
     values = np.where(np.arange(200) % 5 == 0, 1000.0 * many, many)  # a fifth is of another kind
     calibration = fit_calibration(changed(some_parts(), k, values))
     z = (np.log(values + calibration.lift[k]) - calibration.center[k]) / calibration.spread[k]
-    assert 1.0 < z.max() < 3.0  # not 100, as by the quartiles
+    assert 1.0 < z.max() / SHARPNESS < 3.0  # not 100, as by the quartiles
     fewer = np.where(np.arange(200) % 25 == 0, 1000.0 * many, many)  # where they are few, the quartiles say what is odd
     calibration = fit_calibration(changed(some_parts(), k, fewer))
     z = (np.log(fewer + calibration.lift[k]) - calibration.center[k]) / calibration.spread[k]
@@ -134,101 +135,37 @@ def test_a_row_does_not_depend_on_those_around_it():
         assert_array_equal(z_scores(RowParts(*(np.ascontiguousarray(a[rows]) for a in parts)), calibration), Z[rows])
 
 
-# Weights
-
-
-def correlated(N=500, noisy=None, seed=0):
-    rng = np.random.default_rng(seed)
-    Z = rng.normal(size=(N, 1)) + 0.5 * rng.normal(size=(N, 6)) * np.arange(1, 7) / 3
-    if noisy is not None:
-        Z[:, PARTS.index(noisy)] = rng.normal(size=N)
-    return Z
-
-
-@pytest.mark.parametrize("power", [0.0, 1.0, 3.0])
-def test_weights_against_correlations(power):
-    Z = correlated()
-    weights = agreement_weights(Z, power, IN_JOIN)
-    assert_allclose(weights[IN_JOIN], reference.agreement(Z[:, IN_JOIN], power), rtol=1e-10)
-    assert_allclose(weights.sum(), 1, rtol=1e-12)
-    assert weights[PARTS.index("residual")] == 0
-    if power == 0:
-        assert_allclose(weights[IN_JOIN], 0.2, rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", JOINED)
-def test_a_part_that_is_noise_weighs_little(name):
-    weights = dict(zip(PARTS, agreement_weights(correlated(noisy=name), 3.0, IN_JOIN), strict=True))
-    others = [weights[other] for other in JOINED if other != name]
-    assert weights[name] < 0.01 * min(others)
-
-
-def test_a_part_that_is_reversed_weighs_no_less_than_the_least():
-    Z = correlated()
-    Z[:, 0] *= -1
-    weights = agreement_weights(Z, 3.0, IN_JOIN)
-    assert 0 < weights[0] < 1e-3
-    assert np.isfinite(np.log(weights[0]))
-
-
-def test_residual_and_units_do_not_change_the_weights():
-    Z = correlated()
-    wanted = agreement_weights(Z, 3.0, IN_JOIN)
-    Z[:, PARTS.index("residual")] = 7.0
-    assert_allclose(agreement_weights(3.0 * Z - 8.0, 3.0, IN_JOIN), wanted, rtol=1e-9)
-
-
-def test_parts_that_do_not_vary():
-    Z = correlated()
-    Z[:, PARTS.index("histogram")] = 0.0
-    weights = agreement_weights(Z, 3.0, IN_JOIN)
-    assert_allclose(weights.sum(), 1, rtol=1e-12)
-    assert weights[PARTS.index("histogram")] < 1e-3
-    assert_allclose(agreement_weights(np.zeros((9, 6)), 3.0, IN_JOIN)[IN_JOIN], 0.2, rtol=1e-12)
-
-
-@pytest.mark.parametrize("power", [300.0, 1e6])
-def test_any_power_leaves_weights(power):
-    for Z in (correlated(), np.zeros((9, 6)), np.random.default_rng(0).normal(size=(500, 6))):
-        weights = agreement_weights(Z, power, IN_JOIN)
-        assert_allclose(weights.sum(), 1, rtol=1e-12)
-
-
 # Joining
 
 
 def test_join_against_numpy():
     Z = 3 * np.random.default_rng(0).normal(size=(100, 6))
-    weights = agreement_weights(correlated(), 3.0, IN_JOIN)
-    assert_allclose(join(Z, weights), reference.log_mean_exp(Z, weights), rtol=1e-11, atol=1e-12)
-    assert_allclose(join(Z + 5.0, weights), join(Z, weights) + 5.0, rtol=1e-12)
+    assert_allclose(join(Z, WEIGHTS), reference.log_mean_exp(Z, WEIGHTS), rtol=1e-11, atol=1e-12)
+    assert_allclose(join(Z + 5.0, WEIGHTS), join(Z, WEIGHTS) + 5.0, rtol=1e-12)
 
 
 def test_join_lies_between_mean_and_largest():
     Z = 3 * np.random.default_rng(0).normal(size=(300, 6))
-    weights = agreement_weights(correlated(), 3.0, IN_JOIN)
-    joined = join(Z, weights)
-    assert (joined >= Z @ weights).all()
+    joined = join(Z, WEIGHTS)
+    assert (joined >= Z @ WEIGHTS).all()
     assert (joined <= Z[:, IN_JOIN].max(axis=1)).all()
-    assert_allclose(join(np.full((1, 6), 1.7), weights), 1.7, rtol=1e-12)
+    assert_allclose(join(np.full((1, 6), 1.7), WEIGHTS), 1.7, rtol=1e-12)
 
 
 def test_join_grows_with_every_part_but_the_residual():
     Z = np.random.default_rng(0).normal(size=(50, 6))
-    weights = agreement_weights(correlated(), 3.0, IN_JOIN)
     for p, name in enumerate(PARTS):
         more = Z.copy()
         more[:, p] += 0.5
         if name == "residual":
-            assert_array_equal(join(more, weights), join(Z, weights))
+            assert_array_equal(join(more, WEIGHTS), join(Z, WEIGHTS))
         else:
-            assert (join(more, weights) > join(Z, weights)).all()
+            assert (join(more, WEIGHTS) > join(Z, WEIGHTS)).all()
 
 
 def test_join_of_huge_numbers():
-    weights = agreement_weights(correlated(), 3.0, IN_JOIN)
     Z = np.array([[1e9] * 6, [-1e9] * 6, [-1e9, 0, 0, 1e300, 0, 0], [1e9, 0, 0, 0, 0, 0.0]])
-    joined = join(Z, weights)
+    joined = join(Z, WEIGHTS)
     assert_allclose(joined[:2], [1e9, -1e9], rtol=1e-12)
     assert -1 < joined[2] < 0
     assert_allclose(joined[3], 1e9, rtol=1e-8)

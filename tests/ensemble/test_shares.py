@@ -8,7 +8,7 @@ import reference
 from ensembles import random_member
 from oddatom.ensemble.histogram import fit_histogram
 from oddatom.ensemble.joining import fit_calibration
-from oddatom.ensemble.model import SCORES, Ensemble
+from oddatom.ensemble.model import OF_ALL, Ensemble
 from oddatom.ensemble.packed import pack
 from oddatom.ensemble.parts import BUILT_IN as PARTS
 from oddatom.ensemble.row_parts import row_parts
@@ -71,7 +71,7 @@ def by_part(model):
     return [shares_of_parts(train, members, x) for x in new_rows()]
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", [*OF_ALL, *PARTS])
 def test_shares_against_loops(model, by_part, name):
     _, _, ensemble = model
     X = new_rows()
@@ -113,7 +113,7 @@ def test_a_residual_that_stands_out_has_no_part_in_the_joined_score(model):
     assert_array_equal(feature_shares(X, ensemble, Z, "joined"), wanted)
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", [*OF_ALL, *PARTS])
 def test_huge_rows_and_parts(model, name):
     _, _, ensemble = model
     X = np.array([[1e308] * 6, [-1e308] * 6, [0.0] * 6])

@@ -40,7 +40,6 @@ BAD_PARAMETERS = {
     "n_atoms": ({"n_atoms": 2.0}, r"The 'n_atoms' parameter of NAME must be an int .* Got 2\.0 instead"),
     "n_directions": ({"n_directions": 0}, r"The 'n_directions' parameter of NAME must be an int .* Got 0 instead"),
     "rows_per_member": ({"rows_per_member": 1}, r"The 'rows_per_member' parameter of NAME must be .* Got 1 instead"),
-    "weight_power": ({"weight_power": -1.0}, r"The 'weight_power' parameter of NAME must be .* Got -1\.0 instead"),
     "n_jobs": ({"n_jobs": 0}, r"The 'n_jobs' parameter of NAME must be .* Got 0 instead"),
     "random_state": ({"random_state": "seed"}, r"The 'random_state' parameter of NAME must be .* Got 'seed' instead"),
     "threshold name": (

@@ -63,8 +63,8 @@ RENAMED = {
         "approximation": "auto",
         "solver": {"pairs": "gradient", "svm": "libsvm"},
     },
-    "OddAtomDetector": {"scoring": "max_residual", "weight_power": 1.0},
-    "OddAtomDetector norm": {"scoring": "norm", "weight_power": 3.0},
+    "OddAtomDetector": {"scoring": "max_residual"},
+    "OddAtomDetector norm": {"scoring": "norm"},
 }
 
 

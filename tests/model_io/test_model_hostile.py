@@ -8,6 +8,15 @@ from forgeries import attribute, both, entry, field, narrower, parameter, shorte
 from model_files import KINDS, answers, rows_of
 from oddatom import ModelFileError
 
+SIDES = ("edge", "next_edge", "reach", "edge_cost")
+
+
+def without_tails(tree, arrays):
+    tree["attributes"]["ensemble_"]["record"][1]["histogram"]["record"][1]["tails"] = None
+    for name in [name for name in arrays if ".tails." in name]:
+        del arrays[name]
+
+
 CASES = {
     # sizes
     "components of other columns": ("DLOCSVM", tensor("components_", narrower), "components_ must be of shape"),
@@ -57,9 +66,9 @@ CASES = {
         lambda tree, arrays: arrays.update(
             {f"ensemble_.calibration.{k}": np.ones(3) for k in ("lift", "center", "spread")}
         ),
-        "calibration must be of 10 parts",
+        "calibration must be of 11 parts",
     ),
-    "weights of fewer parts": ("OddAtomDetector", tensor("ensemble_.weights", shorter), "weights must be of 6 parts"),
+    "weights of fewer parts": ("OddAtomDetector", tensor("ensemble_.weights", shorter), "weights must be of 7 parts"),
     "trims that do not divide": ("OddAtomDetector", field("ensemble_", "n_trims", 2**40), "a divisor of the 2 members"),
     "trims that are none": (
         "OddAtomDetector",
@@ -99,6 +108,17 @@ CASES = {
         both(*(tensor(f"ensemble_.histogram.{name}", lambda a: a[:, :2]) for name in ("cost", "held_out"))),
         "cost must be of three bins at least",
     ),
+    "falling knots": (
+        "OddAtomDetector",
+        tensor("ensemble_.histogram.tails.knots", lambda a: a[:, ::-1].copy()),
+        "knots must be in rising order",
+    ),
+    "one side": (
+        "OddAtomDetector",
+        both(*(tensor(f"ensemble_.histogram.tails.{name}", lambda a: a[:, :1]) for name in SIDES)),
+        "tails must be of two sides",
+    ),
+    "cells without tails": ("OddAtomDetector", without_tails, "tails must be there"),
     # places
     "landmark beyond the last": ("KDLOCSVM", tensor("kernel_map_.indices", entry(40, 0)), "below rows = 40"),
     "landmark below the first": ("KDLOCSVM", tensor("kernel_map_.indices", entry(-1, 0)), "indices must be 0 or more"),

@@ -204,7 +204,7 @@ CASES = {
     "an encoder for a detector": (
         "TableDetector",
         lambda t, a: t["attributes"].update(detector_=t["attributes"]["encoder_"]),
-        "encoder_ must be followed by a step that takes its 10 columns. Got 6",
+        "encoder_ must be followed by a step that takes its 5 columns. Got 6",
     ),
     "a detector for an encoder": (
         "TableDetector",
@@ -235,9 +235,9 @@ CASES = {
     "a detector of other rows": (
         "TableDetector",
         lambda t, a: t["attributes"]["encoder_"]["model"]["attributes"]["columns_"][1]["record"][1].update(
-            outputs=["a"] * 6, levels=["b"] * 4
+            action="one-hot", outputs=["a"] * 6, levels=["b"] * 5
         ),
-        "encoder_ must be followed by a step that takes its 11 columns. Got 10",
+        "encoder_ must be followed by a step that takes its 10 columns. Got 5",
     ),
     "steps that do not fit": ("Pipeline", lambda t, a: t["steps"].append(["b", t["steps"][0][1]]), "to do its part"),
 }

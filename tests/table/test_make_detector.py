@@ -41,8 +41,7 @@ def test_odd_rows_of_every_kind_come_first(frame):
     for training in (odd, frame):
         scores = make_detector(OddAtomDetector(random_state=0)).fit(training).score_samples(odd)
         first = list(scores.argsort())
-        assert set(first[:2]) == {3, 5}
-        assert first.index(7) < 10
+        assert set(first[:3]) == {3, 5, 7}
 
 
 def test_parameters_reach_the_encoder(frame):

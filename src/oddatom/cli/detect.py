@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from oddatom import TableDetector, save
+from oddatom import save
 from oddatom.cli.console import Console
 from oddatom.cli.learning import Results, fit_model, results, top_features
 from oddatom.cli.listing import LISTED, row_records, show_json, show_rows
@@ -22,6 +22,7 @@ from oddatom.cli.tables import (
     told,
     with_results,
 )
+from oddatom.table.table_detector import TableDetector
 
 
 def run(options: argparse.Namespace, console: Console) -> bool:

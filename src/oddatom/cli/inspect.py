@@ -7,15 +7,14 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from oddatom import TableDetector
+from oddatom import load
 from oddatom.cli.console import Console, printable
 from oddatom.cli.listing import show_json
-from oddatom.cli.loading import load_any
 
 
 def run(options: argparse.Namespace, console: Console) -> bool:
     """Return False: inspecting finds nothing."""
-    facts = {name: _facts(part) for name, part in _parts(load_any(options.model)).items()}
+    facts = {name: _facts(part) for name, part in _parts(load(options.model)).items()}
     if options.json:
         show_json(console, {"file": options.model, **facts})
         return False
@@ -33,7 +32,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
 
 
 def _parts(model: Any) -> dict[str, Any]:
-    if isinstance(model, TableDetector):
+    if hasattr(model, "encoder_"):  # a TableDetector, which needs pyarrow
         return {"table": model.encoder_, "detector": model.detector_}
     return dict(model.named_steps) if isinstance(model, Pipeline) else {"detector": model}
 

@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector, TableDetector
+from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector
 from oddatom.cli.console import Console
 from oddatom.cli.listing import say_columns
 from oddatom.decisions import flag
 from oddatom.exceptions import OddAtomError
 from oddatom.model_io.files import content_of
 from oddatom.report.contributions import by_source, oddity_shares
-from oddatom.table import TableEncoder
-from oddatom.table.table_detector import join_fitted
+from oddatom.table.encoder import TableEncoder
+from oddatom.table.table_detector import TableDetector, join_fitted, learn_columns
 
 NAMED = {"dl": DLOCSVM, "dpl": DPLOCSVM, "kdl": KDLOCSVM, "kdpl": KDPLOCSVM}
 FOLDS = 5  # of the paper's detectors, for p-values
@@ -43,7 +43,8 @@ def fit_model(options: argparse.Namespace, table: pa.Table, console: Console) ->
         raise OddAtomError(problem, parameter="table", value=options.table, advice="Pass at least two.")
     if table.num_rows < 2 * FOLDS and options.detector != "oddatom":
         detector.set_params(n_folds=None)
-    X = encoder.fit_transform(table)
+    learn_columns(encoder, detector, lambda: encoder.fit(table))
+    X = encoder.transform(table)
     console.say(f"{X.shape[0]:,} rows, {len(encoder.columns_)} columns:")
     say_columns(console, encoder.columns_)
     if options.model:

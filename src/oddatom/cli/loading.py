@@ -7,10 +7,10 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from oddatom import TableDetector, load
+from oddatom import load
 from oddatom.exceptions import ModelFileError
-from oddatom.table import TableEncoder
-from oddatom.table.table_detector import join_fitted
+from oddatom.table.encoder import TableEncoder
+from oddatom.table.table_detector import TableDetector, join_fitted
 
 _USE_ANOTHER = "Use a model that `oddatom fit` wrote, or load this one in Python."
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from oddatom import TableDetector
 from oddatom.cli.learning import Results
 from oddatom.cli.tables import is_stream
 from oddatom.report import gather_content, write_report
+from oddatom.table.table_detector import TableDetector
 
 
 def need_figures() -> None:

@@ -74,6 +74,12 @@ def coded_rows(X: Any, scaling: AsinhScaling, histogram: Histogram, packed: Pack
     return CodedRows(units, Y, stretch, W, taken, W - taken, codes.atom, packed, histogram)
 
 
+def rows_in_units(X: Any, scaling: AsinhScaling, histogram: Histogram, packed: Packed) -> CodedRows:
+    """Return rows for parts that need them in units alone."""
+    with np.errstate(over="ignore"):
+        return CodedRows(X * scaling.unit, None, None, None, None, None, None, packed, histogram)
+
+
 def choose(X: Any, scaling: AsinhScaling, packed: Packed) -> RowCodes:
     """Return the codes of rows X (N×m): the nearest centroid, and the atom with the largest |g|."""
     xp = namespace(X)

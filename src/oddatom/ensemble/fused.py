@@ -47,7 +47,7 @@ def scale_row(X, row, unit, center, spread, Y, S, j):
     """Scale a row into column j of Y, and put √(z/y) into that of S; return ‖y‖²."""
     total = 0.0
     for f in range(unit.size):
-        z = (X[row, f] * unit[f] - center[f]) / spread[f]
+        z = (X[row, f] * unit[f] - center[f]) / spread[f] if spread[f] < np.inf else 0.0
         a = BEND * min(abs(z), TOP)
         y = np.copysign(np.log(a + np.sqrt(a * a + 1.0)) / BEND, z)  # asinh to an absolute 1e-16, thrice as fast
         Y[f, j] = y

@@ -1,4 +1,4 @@
-"""A histogram of every column and its code lengths −log p_f(x_f), of which `parts/histogram.py` makes a part."""
+"""How the values of a column are spread: bins with costs −log p_f(x_f) (a part in `parts/histogram.py`), and tails."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oddatom.arrays.namespaces import like, namespace
+from oddatom.ensemble.tails import Tails, fit_tails
 
 FEWEST, MOST = 5, 30  # bins between the 1st and the 99th percentile, √N of them; one more at either end
 
@@ -24,6 +25,8 @@ class Histogram(NamedTuple):
         −log of a bin's share of the rows, with half a row added to every bin.
     held_out : (m, n_bins + 2)
         The same for a row of that bin that is itself left out of the count.
+    tails : Tails or None
+        How far out a value lies; None in models that were saved before there were any.
     """
 
     low: np.ndarray
@@ -31,6 +34,7 @@ class Histogram(NamedTuple):
     steps: np.ndarray
     cost: np.ndarray
     held_out: np.ndarray
+    tails: Tails | None = None
 
 
 def bins(U: Any, histogram: Histogram) -> Any:
@@ -52,21 +56,36 @@ def nats(U: Any, histogram: Histogram, *, held_out: bool = False) -> Any:
     return xp.reshape(xp.take(xp.reshape(cost, (-1,)), xp.reshape(place, (-1,)), axis=0), (-1, m))
 
 
-def fit_histogram(U: np.ndarray) -> Histogram:
-    """Count the rows of U (N×m), in the scaling's units."""
+def fit_histogram(U: np.ndarray, steps_of_codes: np.ndarray | None = None) -> Histogram:
+    """Count the rows of U (N×m), in the scaling's units.
+
+    Parameters
+    ----------
+    U : (N, m)
+    steps_of_codes : (m,), optional
+        The distance of two codes in columns of categories, each of which gets a bin of its own; 0 in other columns.
+    """
     N, m = U.shape
     n_bins = int(np.clip(np.sqrt(N), FEWEST, MOST))
+    step = np.zeros(m) if steps_of_codes is None else steps_of_codes
+    codes = step > 0.0
+    n_codes = 2 + np.round(U.max(axis=0) / np.where(codes, step, 1.0))  # from -1 on
+    total = N + 0.5 * (np.where(codes, n_codes, n_bins)[:, None] + 2)
     low, high = np.quantile(U, [0.01, 0.99], axis=0)
     point = high <= low
     low, high = np.where(point, U.min(axis=0), low), np.where(point, U.max(axis=0), high)
     with np.errstate(divide="ignore", over="ignore"):
         steps = np.where(high > low, n_bins / (high - low), 0.0)
     steps[~np.isfinite(steps)] = 0.0
+    low, high = np.where(codes, -1.5 * step, low), np.where(codes, (n_codes - 1.5) * step, high)
+    steps = np.where(codes, 1.0 / np.where(codes, step, 1.0), steps)
+    if codes.any() and (most := int(n_codes[codes].max())) > n_bins:
+        steps = np.where(codes, steps, steps * (1.0 - 1e-12))  # the largest value stays in the last of n_bins
+        n_bins = most
     empty = np.zeros((m, n_bins + 2))
     histogram = Histogram(low, high, steps, empty, empty)
     found = bins(U, histogram)
     counts = np.stack([np.bincount(found[:, f], minlength=n_bins + 2) for f in range(m)])
-    total = N + 0.5 * (n_bins + 2)
     cost = -np.log((counts + 0.5) / total)
     held_out = -np.log((np.maximum(counts - 1, 0) + 0.5) / (total - 1))
-    return histogram._replace(cost=cost, held_out=held_out)
+    return histogram._replace(cost=cost, held_out=held_out, tails=fit_tails(U, step))

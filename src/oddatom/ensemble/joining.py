@@ -1,8 +1,7 @@
-"""From parts to one score: calibrate each, weigh it by its agreement with the others, and join by log-mean-exp."""
+"""From parts to one score: calibrate each, and join them by a weighted log-mean-exp."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from oddatom.arrays.twins import fastest, twin_of
 from oddatom.ensemble.row_parts import RowParts
 
 LIFT = 1e-3  # of the median, added before the logarithm
-LEAST_AGREEMENT = 0.01
+SHARPNESS = 1.4  # the larger, the more a part that stands out counts beside the others
 LEAST_LIFT = 1e-9  # parts are in units of the noise: what is below is rounding
 LEAST_SPREAD = 0.02  # of a logarithm: a part that hardly varies must not drown the others
 NARROW = 0.25  # of the spread of the upper half: where values repeat, quartiles closer than that are those of one kind
@@ -22,7 +21,7 @@ _QUARTILES, _TENTH = 1.3489795003921634, 1.2815515655446004  # a normal distribu
 
 
 class Calibration(NamedTuple):
-    """z = (log(v + lift) − center) / spread, a robust z-score, for every part.
+    """z = (log(v + lift) − center) / spread, SHARPNESS robust z-scores, for every part.
 
     Attributes
     ----------
@@ -52,7 +51,7 @@ def fit_calibration(parts: RowParts) -> Calibration:
             continue
         widest = max(spread[k], tail[k], np.sort(logs[k]).std())
         spread[k] = max(widest, LEAST_SPREAD) if widest > LEAST_LIFT else 1.0  # 1 where all rows are alike
-    return Calibration(lift, center, spread)
+    return Calibration(lift, center, spread / SHARPNESS)
 
 
 def z_scores(parts: RowParts, calibration: Calibration, members: slice = slice(None)) -> Any:
@@ -122,31 +121,6 @@ def _z_scores(values, calibration, lo, hi, out, k, parallel):
             _z_rows(values, calibration, lo, hi, out, N * c // k, N * (c + 1) // k)
     else:
         _z_rows(values, calibration, lo, hi, out, 0, N)
-
-
-def agreement_weights(Z: np.ndarray, power: float, joined: Sequence[bool]) -> np.ndarray:
-    """Return a weight for each part, summing to 1: (mean correlation with the other parts)^power; 0 if not joined.
-
-    A part that ranks rows unlike all others is more likely wrong than they are.
-
-    Parameters
-    ----------
-    Z : (N, n_parts)
-        Calibrated parts of training rows.
-    power : float
-        0 weighs all alike.
-    joined : n_parts bools
-        Parts to join, at least two.
-    """
-    places = np.flatnonzero(joined)
-    centred = Z[:, places] - Z[:, places].mean(axis=0)
-    norms = np.sqrt(np.einsum("ij,ij->j", centred, centred))
-    unit = centred / np.where(norms > 0.0, norms, 1.0)
-    agreement = ((unit.T @ unit).sum(axis=1) - (norms > 0.0)) / (places.size - 1)
-    weights = np.zeros(Z.shape[1])
-    agreement = np.maximum(agreement, LEAST_AGREEMENT)
-    weights[places] = (agreement / agreement.max()) ** power  # in units of the largest, which no power makes 0
-    return weights / weights.sum()
 
 
 def join(Z: Any, weights: Any) -> Any:

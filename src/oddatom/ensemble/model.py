@@ -10,11 +10,12 @@ import numpy as np
 from oddatom.arrays.block import Block
 from oddatom.arrays.namespaces import like, namespace
 from oddatom.boundary.plane import fit_one_class
+from oddatom.ensemble.coded import rows_in_units
 from oddatom.ensemble.histogram import Histogram, fit_histogram, nats
-from oddatom.ensemble.joining import Calibration, agreement_weights, fit_calibration, join, z_formula, z_scores
+from oddatom.ensemble.joining import Calibration, fit_calibration, join, z_formula, z_scores
 from oddatom.ensemble.members import Sizes, learn_member, usual_rows
 from oddatom.ensemble.packed import Packed, pack
-from oddatom.ensemble.parts import BUILT_IN, PARTS, in_order
+from oddatom.ensemble.parts import BUILT_IN, PARTS, in_order, value
 from oddatom.ensemble.row_parts import RowParts, formula_parts, row_parts, split_names
 from oddatom.passes.group import ShardGroup
 from oddatom.rows.array import OneClassShard
@@ -83,6 +84,11 @@ class Ensemble(NamedTuple):
         """Groups, and folds: group g was learned without the rows g, g + n_groups, … of the sample."""
         return self.packed.centroids.shape[0] // self.n_trims
 
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """The names of its scores: those made of several parts, and its parts."""
+        return (*OF_ALL, *self.names)
+
     def weights_by_part(self) -> dict[str, float]:
         """Weights in the joined score by the names of the parts."""
         return {name: float(weight) for name, weight in zip(self.names, self.weights, strict=True)}
@@ -106,10 +112,11 @@ class Ensemble(NamedTuple):
         return row_parts(X, self.scaling, self.histogram, self.packed, self.names)
 
     def held_out(self, X: np.ndarray, parts: RowParts) -> RowParts:
-        """Return the parts of rows that the histogram counts, each left out of its own counts."""
-        rows = parts.rows.copy()
-        rarity = nats(X * self.scaling.unit, self.histogram, held_out=True).sum(axis=1)
-        rows[:, split_names(self.names)[1].index("histogram")] = rarity
+        """Return the parts of rows that the statistics of the columns were made of, each left out of them."""
+        rows, in_units = parts.rows.copy(), rows_in_units(X, self.scaling, self.histogram, self.packed)
+        for place, name in enumerate(split_names(self.names)[1]):
+            if PARTS[name].held_out is not None:
+                rows[:, place] = value(PARTS[name], in_units, held_out=True)
         return parts._replace(rows=rows)
 
     def z_scores(self, parts: RowParts, group: int | None = None) -> Any:
@@ -145,9 +152,9 @@ def learn_ensemble(
     trims: Sequence[float],
     n_groups: int,
     sizes: Sizes,
-    weight_power: float,
     nu: float,
     rng: np.random.RandomState,
+    categorical: np.ndarray | None = None,
 ) -> tuple[Ensemble, RowParts]:
     """Learn from rows in random order; return the ensemble and the parts of those rows.
 
@@ -160,15 +167,16 @@ def learn_ensemble(
     n_groups : int
         Row j of X is kept from group j mod n_groups.
     sizes : Sizes
-    weight_power : float
-        Power of the weights, see `agreement_weights`.
     nu : float
         Of the one-class SVM.
     rng : RandomState
+    categorical : (m,) of bool, optional
+        Columns that hold codes of categories.
     """
-    scaling = fit_asinh(X)
+    levels = np.zeros(X.shape[1], bool) if categorical is None else categorical
+    scaling = _of_numbers(X, fit_asinh(X), levels)
     U = X * scaling.unit
-    histogram = fit_histogram(U)
+    histogram = fit_histogram(U, np.where(levels, scaling.unit, 0.0))
     rarity = nats(U, histogram).sum(axis=1)
     Y = scaling.apply(X)
     place = np.arange(X.shape[0])
@@ -184,9 +192,21 @@ def learn_ensemble(
     parts = row_parts(X, scaling, histogram, packed, names)
     calibration = fit_calibration(parts)
     Z = z_scores(parts, calibration)
-    weights = agreement_weights(Z, weight_power, [PARTS[name].joined for name in names])
+    weights = np.array([PARTS[name].weight for name in names])
+    weights /= weights.sum()
     history = np.stack([member.history for member in members])
     model = Ensemble(scaling, histogram, packed, len(trims), calibration, weights, np.empty(0), 0.0, history, names)
     some = np.ascontiguousarray(model.typicality(Z[:PLANE_ROWS]))
     svm = fit_one_class(ShardGroup([OneClassShard(Block.dense(some))]), some.shape[1], nu)
     return model._replace(plane=svm.w, rho=svm.rho - svm.tolerance), parts
+
+
+def _of_numbers(X: np.ndarray, scaling: AsinhScaling, levels: np.ndarray) -> AsinhScaling:
+    """Return the scaling with columns of categories made 0, and those of two values unless there are no others.
+
+    Members would find the rarer value many deviations away. Histograms and tails know how rare it is.
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    pairs = (low < high) & ((low == X) | (high == X)).all(axis=0)
+    silent = levels if (levels | pairs).all() else levels | pairs
+    return scaling._replace(spread=np.where(silent, np.inf, scaling.spread))

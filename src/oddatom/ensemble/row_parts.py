@@ -9,7 +9,7 @@ import numpy as np
 
 from oddatom.arrays.namespaces import namespace
 from oddatom.arrays.twins import fastest, twin_of
-from oddatom.ensemble.coded import coded_rows
+from oddatom.ensemble.coded import coded_rows, rows_in_units
 from oddatom.ensemble.fused import fused_parts
 from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.packed import Packed
@@ -51,8 +51,9 @@ def formula_parts(
 ) -> RowParts:
     """Return the parts by their formulas."""
     xp = namespace(X)
-    rows = coded_rows(X, scaling, histogram, packed)
     members, of_rows = split_names(names)
+    in_units = all(PARTS[name].of_units for name in names)
+    rows = (rows_in_units if in_units else coded_rows)(X, scaling, histogram, packed)
     by_member = [xp.permute_dims(value(PARTS[name], rows), (1, 0)) for name in members]
     by_row = [value(PARTS[name], rows) for name in of_rows]
     return RowParts(xp.stack(by_member, axis=2) if members else None, xp.stack(by_row, axis=1) if of_rows else None)

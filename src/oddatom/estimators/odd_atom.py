@@ -23,7 +23,7 @@ from oddatom.estimators._partial import DECAY, batch
 from oddatom.estimators._routing import opened, score_elsewhere
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
-from oddatom.exceptions import ParameterError
+from oddatom.exceptions import OddAtomError, ParameterError
 from oddatom.explanations import Explanation, as_frame_like
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
@@ -33,6 +33,7 @@ from oddatom.rows.remembered import Memory
 SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
 LEAST_DEVIATION = 0.5  # of scores that repeat; but for the margin they are made of z-scores, and tables have .5 to .8
 CHUNK_ROWS = 16_384
+MOST_CODES = 1000  # of a column of categories
 EXPLAIN_NUMBERS = 2**20  # in a chunk of rows that is explained: shares take a dozen arrays of its size
 
 
@@ -46,15 +47,16 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         y \approx c_k + g\, d_i ,
 
     learned from a sample of the rows by alternating steps, each of which leaves out the share of the rows that the
-    member explains worst: anomalies do not shape the dictionary. Five parts say how odd a row is: the description
+    member explains worst: anomalies do not shape the dictionary. Six parts say how odd a row is: the description
     length of its code, the Mahalanobis distance of y − c_k, its largest residual in one feature, how rare its values
-    are by column (histogram), and how far it is from the medians (norm). Each is made a robust z-score of its
-    logarithm, members are averaged, and the parts are joined by
+    are by column (histogram), how far it is from the medians (norm), and how far out its most surprising value lies in
+    its column (cell). Each is made a multiple of a robust z-score of its logarithm, members are averaged, and the parts
+    are joined by
 
     .. math::
         -\mathrm{score}(x) = \log \sum_p \omega_p\, e^{z_p(x)} ,
 
-    where the weight of a part is the third power of its mean correlation with the others over the training rows.
+    where the weights are constants. Columns of categories and of two values count in the histogram and the cell alone.
 
     The result does not depend on the order of the rows, bit for bit: samples are drawn by what rows hold. Nor on the
     batch that a row is scored in, nor on `n_jobs`. It does depend, a little, on `random_state`, and on the units of
@@ -64,12 +66,16 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
     ----------
     scoring : str, default="joined"
         What `score_samples` returns: all parts joined ("joined"), one of them ("residual", "description_length",
-        "distance", "max_residual", "histogram", "norm"), or the margin of a one-class SVM on how typical the five parts
-        find a row ("margin").
+        "distance", "max_residual", "histogram", "norm", "cell"), or the margin of a one-class SVM on how typical the
+        joined parts find a row ("margin").
     threshold : {"auto", "svm", "fdr"}, ("fdr", q) or float, default="auto"
         Where `predict` cuts. "auto" finds a cut from the training scores; "svm" is the offset of the one-class SVM at
         `nu`, of the score itself unless `scoring="margin"`; a float is the share of training rows to flag, in (0, 0.5];
         ("fdr", q) reports rows by their p-values such that a share q of them, in expectation, is normal ("fdr": 0.1).
+    categorical_features : sequence of int, default=None
+        Positions of columns that hold categories as codes: 0, 1, 2, …, and -1 for a missing value. Their codes have no
+        order. A code speaks by how rare it is; one that training did not have is rarer than all others.
+        `TableDetector` sets it for the text columns of a table.
     nu : float, default=0.1
         Upper bound on the share of rows outside the one-class SVM's margin; used by "svm" and "margin" alone.
     trim : tuple of float, default=(0.2, 0.4)
@@ -80,8 +86,6 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         Most centroids (twice that where rows come in kinds) and atoms of a member, leading directions of its spread.
     rows_per_member : int, default=2000
         Rows that a member is learned from.
-    weight_power : float, default=3.0
-        Power of the correlations in the weights of the parts; 0 weighs all alike.
     device : str, default="cpu"
         Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
         (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
@@ -130,6 +134,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
     _parameter_constraints: ClassVar[dict] = {
         "scoring": [StrOptions(SCORES)],
         "threshold": "no_validation",  # see `_check_threshold`
+        "categorical_features": ["array-like", None],
         "nu": [Interval(Real, 0, 1, closed="right")],
         "trim": [tuple, list],
         "n_groups": [Interval(Integral, 2, None, closed="left")],
@@ -137,7 +142,6 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "n_directions": [Interval(Integral, 1, None, closed="left")],
         "rows_per_member": [Interval(Integral, 2, None, closed="left")],
-        "weight_power": [Interval(Real, 0, None, closed="left")],
         "device": DEVICE,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
@@ -154,6 +158,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         scoring: str = "joined",
         threshold: Any = "auto",
         *,
+        categorical_features: Any = None,
         nu: float = 0.1,
         trim: tuple[float, ...] = (0.2, 0.4),
         n_groups: int = 4,
@@ -161,13 +166,13 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         n_atoms: int = 32,
         n_directions: int = 16,
         rows_per_member: int = 2000,
-        weight_power: float = 3.0,
         device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.scoring = scoring
         self.threshold = threshold
+        self.categorical_features = categorical_features
         self.nu = nu
         self.trim = trim
         self.n_groups = n_groups
@@ -175,7 +180,6 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         self.n_atoms = n_atoms
         self.n_directions = n_directions
         self.rows_per_member = rows_per_member
-        self.weight_power = weight_power
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -242,8 +246,10 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         source.check_finite()
         sample = draw_rows(source, rng.randint(2**31 - 1), SAMPLE_ROWS)
         sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
-        power, nu = float(self.weight_power), float(self.nu)
-        self.ensemble_, parts = learn_ensemble(sample, self.trim, self.n_groups, sizes, power, nu, rng)
+        categorical = self._categorical(sample)
+        self.ensemble_, parts = learn_ensemble(
+            sample, self.trim, self.n_groups, sizes, float(self.nu), rng, categorical
+        )
         self.scoring_ = self.scoring
         self.conformal_ = CrossConformal(self._held_out(sample, parts))
         if isinstance(source, ArraySource) and sample.shape[0] == source.shape[0]:
@@ -302,10 +308,10 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        out = {name: np.empty(X.shape[0]) for name in SCORES}
+        out = {name: np.empty(X.shape[0]) for name in self.ensemble_.scores}
         with threads(self.n_jobs):
             for rows, Z in self._chunks(X):
-                for name in SCORES:
+                for name in out:
                     out[name][rows] = self.ensemble_.score(Z, name)
         return out
 
@@ -408,6 +414,33 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
             fold = RowParts(*(np.ascontiguousarray(values[group::n_groups]) for values in parts))
             scores.append(self._score(self.ensemble_.z_scores(fold, group)))
         return scores
+
+    def _categorical(self, sample: np.ndarray) -> np.ndarray:
+        """Return which columns hold categories."""
+        n_features = sample.shape[1]
+        places = np.asarray([] if self.categorical_features is None else self.categorical_features)
+        whole = places.size == 0 or (places.ndim == 1 and places.dtype.kind in "iu")
+        if not whole or (places.size and not (places.min() >= 0 and places.max() < n_features)):
+            raise ParameterError(
+                type(self).__name__,
+                "categorical_features",
+                f"must hold positions of columns, 0 to {n_features - 1}. Got {self.categorical_features!r} instead.",
+                value=self.categorical_features,
+                advice="A frame with text columns goes into TableDetector.",
+            )
+        categorical = np.isin(np.arange(n_features), places)
+        codes = sample[:, categorical]
+        wrong = codes[(codes != np.floor(codes)) | (codes < -1) | (codes >= MOST_CODES)]
+        if wrong.size:
+            raise OddAtomError(
+                f"Columns of {{owner}}'s categorical_features must hold whole numbers from -1 to {MOST_CODES - 1}. "
+                f"Got {wrong[0]:g} instead.",
+                parameter="X",
+                value=float(wrong[0]),
+                advice="Number the categories 0, 1, 2, …, or pass a frame with their names to TableDetector.",
+                owner=type(self).__name__,
+            )
+        return categorical
 
     def _check_trim(self) -> None:
         numbers = [isinstance(t, Real) and not isinstance(t, bool) and 0 <= t < 1 for t in self.trim]

@@ -12,9 +12,10 @@ from oddatom.ensemble.model import SCORES, Ensemble
 from oddatom.ensemble.packed import Packed
 from oddatom.ensemble.parts import BUILT_IN, PARTS
 from oddatom.ensemble.row_parts import split_names
+from oddatom.ensemble.tails import Tails
 from oddatom.model_io.decision_rules import CONFORMAL, DECISION, check_decision
 from oddatom.model_io.memory_rules import MEMORY
-from oddatom.model_io.rules import Rule, Sizes, demand, each, integer, number, numbers, record, text
+from oddatom.model_io.rules import Rule, Sizes, demand, each, integer, number, numbers, optional, record, text
 from oddatom.model_io.schema import FEATURES, Schema
 from oddatom.scaling.asinh import AsinhScaling
 
@@ -30,7 +31,20 @@ _SCALING = record(
     {
         "unit": numbers("features", above=0.0),
         "center": numbers("features"),
-        "spread": numbers("features", above=0.0),
+        "spread": numbers("features", above=0.0, finite=False),
+    },
+)
+_TAILS = record(
+    lambda: Tails,
+    {
+        "knots": numbers("features", "knots"),
+        "cost": numbers("features", "knots"),
+        "center": numbers("features", "scales"),
+        "edge": numbers("features", "sides", "scales", above=0.0, finite=False),
+        "next_edge": numbers("features", "sides", "scales", above=0.0, finite=False),
+        "reach": numbers("features", "sides", "scales", least=0.0),
+        "edge_cost": numbers("features", "sides", least=0.0),
+        "root": numbers("features", above=0.0),
     },
 )
 _HISTOGRAM = record(
@@ -41,6 +55,7 @@ _HISTOGRAM = record(
         "steps": numbers("features", least=0.0),
         "cost": numbers("features", "bins"),
         "held_out": numbers("features", "bins"),
+        "tails": optional(_TAILS),
     },
 )
 _PACKED = record(
@@ -93,6 +108,8 @@ def _finish(model: Any, path: str, sizes: Sizes) -> None:
     for name, array in packed._asdict().items():
         demand(array.flags.c_contiguous, f"{where}.packed.{name}", "stored row by row", array)
     names, M = ensemble.names, sizes["members"]
+    if "cell" in names:
+        _check_tails(ensemble.histogram.tails, f"{where}.histogram.tails", sizes)
     members, of_rows = split_names(names)
     built_in = [name for name in names if name in BUILT_IN]
     ordered = [*members, *of_rows] == list(names) and built_in == list(BUILT_IN) and len(set(names)) == len(names)
@@ -120,6 +137,16 @@ def _check_histogram(histogram: Any, path: str, sizes: Sizes) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         counts = spans * histogram.steps
     demand((counts <= bins + 1).all(), f"{path}.steps", f"such that {bins} bins span the range", histogram.steps)
+
+
+def _check_tails(tails: Any, path: str, sizes: Sizes) -> None:
+    """Knots must rise, and pairs be pairs: the kernel looks for a value between the knots."""
+    demand(tails is not None, path, "there, because the part 'cell' is", tails)
+    pairs = sizes["sides"] == sizes["scales"] == 2 and sizes["knots"] >= 2
+    demand(pairs, path, "of two sides, two scales and two knots at least", (sizes["sides"], sizes["scales"]))
+    demand((np.diff(tails.knots, axis=1) >= 0.0).all(), f"{path}.knots", "in rising order", tails.knots)
+    for name, array in tails._asdict().items():
+        demand(array.flags.c_contiguous, f"{path}.{name}", "stored row by row", array)
 
 
 _SCHEMA = Schema(

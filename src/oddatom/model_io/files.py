@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ from oddatom._atomic import write_atomic
 from oddatom.exceptions import ModelFileError, OddAtomError
 from oddatom.model_io import container, jsontext
 from oddatom.model_io.models import decode_model, decode_top, encode_model, encode_top
-from oddatom.model_io.renamed import OLD_MINOR, renamed
+from oddatom.model_io.renamed import OLD_MINOR, OLDER_MINOR, renamed, without_gone
 from oddatom.model_io.rules import Mismatch, shown
 from oddatom.model_io.tree import Decoder, Encoder
 
-FORMAT = (1, 2)
+FORMAT = (1, 3)
 _FORMAT = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
 _SAVE_AGAIN = "Save the model again."
 
@@ -110,7 +111,7 @@ def _model(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     if major < FORMAT[0]:
         raise ModelFileError(f"its format {text} was never one of oddatom's.", advice=_SAVE_AGAIN)
     newer = minor > FORMAT[1]
-    decoder = Decoder(arrays, decode_model if minor > OLD_MINOR else _decode_old_model)
+    decoder = Decoder(arrays, _decoder(minor))
     try:
         model = decode_top(document.get("model"), decoder)
         if decoder.unused:
@@ -121,8 +122,13 @@ def _model(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     return model
 
 
-def _decode_old_model(tree: Any, decoder: Decoder, path: str) -> Any:
-    return decode_model(renamed(tree), decoder, path)
+def _decoder(minor: int) -> Callable[[Any, Decoder, str], Any]:
+    """Return what decodes models of a minor format."""
+    if minor > OLDER_MINOR:
+        return decode_model
+    if minor > OLD_MINOR:
+        return lambda tree, decoder, path: decode_model(without_gone(tree), decoder, path)
+    return lambda tree, decoder, path: decode_model(without_gone(renamed(tree)), decoder, path)
 
 
 def _too_large(model: Any, error: Exception) -> OddAtomError:

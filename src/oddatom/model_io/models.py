@@ -116,7 +116,9 @@ def _stored(name: str, value: Any) -> Any:
         return None
     if name == "init" and value is not None and not isinstance(value, str):
         return np.array(value, dtype=np.float64)
-    if name in ("columns", "ignore", "id") and not isinstance(value, str | int | list | tuple | None):
+    if name in ("columns", "ignore", "id", "categorical_features") and not isinstance(
+        value, str | int | list | tuple | None
+    ):
         return list(value)  # an index of pandas, an array
     return value
 

@@ -14,6 +14,7 @@ from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.joining import Calibration
 from oddatom.ensemble.model import Ensemble
 from oddatom.ensemble.packed import Packed
+from oddatom.ensemble.tails import Tails
 from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
 from oddatom.history import History
 from oddatom.kernels.coordinates import KernelMap
@@ -98,7 +99,7 @@ MODELS: dict[str, Model] = {
 
 _NAMED_TUPLES = (
     AsinhScaling, Calibration, CodeStatistics, Ensemble, Histogram, Kernel, KernelMap, Memory, Packed, Scaling,
-    Threshold,
+    Tails, Threshold,
 )  # fmt: skip
 RECORDS: dict[str, Record] = {
     **{cls.__name__: named_tuple(known(cls)) for cls in _NAMED_TUPLES},

@@ -1,12 +1,14 @@
-"""Names in files of formats 1.0 and 1.1 that are others today: such a file is read as if it had been written now."""
+"""Names in files of formats before 1.3 that are others today, or gone: such a file is read as if written now."""
 
 from __future__ import annotations
 
 from typing import Any
 
 OLD_MINOR = 1  # the last minor format with the old names
+OLDER_MINOR = 2  # the last one with parameters that are gone
 
-PARAMETERS = {"score": "scoring", "calibration": "n_folds", "agreement": "weight_power"}
+PARAMETERS = {"score": "scoring", "calibration": "n_folds"}
+GONE = ("agreement", "weight_power")  # of OddAtomDetector: weights are constants, and an old model keeps its own
 ATTRIBUTES = {"score_": "scoring_"}
 OF_PAIRS = {"gamma": "alpha", "gamma_": "alpha_"}  # of DPLOCSVM, which has no kernel
 SCORINGS = {"largest": "max_residual", "magnitude": "norm"}
@@ -37,6 +39,13 @@ def renamed(tree: Any) -> Any:
             trees[name] = SCORINGS.get(trees[name], trees[name])
     _group(parameters)
     return {**tree, "parameters": parameters, "attributes": attributes}
+
+
+def without_gone(tree: Any) -> Any:
+    """Return the tree of an OddAtomDetector without the parameters that are gone; any other comes back as it is."""
+    if type(tree) is not dict or tree.get("class") != "OddAtomDetector" or type(tree.get("parameters")) is not dict:
+        return tree
+    return {**tree, "parameters": {name: value for name, value in tree["parameters"].items() if name not in GONE}}
 
 
 def _with_names(trees: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:

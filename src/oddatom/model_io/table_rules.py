@@ -32,7 +32,7 @@ def table_schema(Class: type) -> Schema:
     rules: dict[str, Rule] = {
         "name": _any_text,
         "kind": text(("number", "boolean", "date", "text", "empty", "other", "id", "ignored")),
-        "action": text(("number", "one-hot", "frequency", LEFT_OUT)),
+        "action": text(("number", "one-hot", "code", "frequency", LEFT_OUT)),
         "reason": _any_text,
         "outputs": each(_any_text),
         "n_missing": integer(),
@@ -80,4 +80,6 @@ def _n_outputs(column: Any) -> int:
     single = column.action == ("frequency" if column.kind == "text" else "number")
     if single and column.kind in ("number", "boolean", "date", "text"):
         return 1 + column.indicator
+    if (column.kind, column.action, column.indicator) == ("text", "code", False):
+        return 1
     return len(column.levels) + 1 + column.indicator if (column.kind, column.action) == ("text", "one-hot") else -1

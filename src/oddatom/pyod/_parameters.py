@@ -18,13 +18,13 @@ class Shared(TypedDict, total=False):
 class Untuned(Shared, total=False):
     """Of `OddAtom`."""
 
+    categorical_features: Any
     trim: tuple[float, ...]
     n_groups: int
     n_centroids: int
     n_atoms: int
     n_directions: int
     rows_per_member: int
-    weight_power: float
 
 
 class Learned(Shared, total=False):

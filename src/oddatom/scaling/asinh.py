@@ -42,6 +42,7 @@ def asinh_rows(X: Any, scaling: AsinhScaling) -> tuple[Any, Any, Any]:
     with np.errstate(over="ignore"):
         U = X * scaling.unit
         Z = (U - scaling.center) / scaling.spread
+    Z = xp.where(scaling.spread < xp.inf, Z, xp.zeros_like(Z))  # a column that is left out, whatever its numbers
     Z = xp.where(xp.abs(Z) < BOTTOM, xp.zeros_like(Z), Z)
     Y = asinh(BEND * xp.clip(Z, -TOP, TOP)) / BEND
     bent = xp.abs(Y)

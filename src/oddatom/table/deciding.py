@@ -48,6 +48,8 @@ class Rules(NamedTuple):
         Whether a comma that may mark thousands or decimals, as in 1,234, marks decimals.
     points : bool
         Whether such a point marks thousands.
+    codes : bool
+        Whether a text column becomes one column of codes instead of one for each level, and missing values no marks.
     """
 
     max_levels: int = 20
@@ -56,6 +58,7 @@ class Rules(NamedTuple):
     named: bool = False
     commas: bool = False
     points: bool = False
+    codes: bool = False
 
 
 def decide(name: str, values: Values, rules: Rules) -> ColumnDecision:
@@ -187,7 +190,7 @@ def _single(
     name: str, kind: str, reason: str, rules: Rules, n_missing: int, fill: float, **more: Any
 ) -> ColumnDecision:
     """Return the decision that a column becomes one number, and perhaps whether it is missing."""
-    indicator = n_missing > 0 or rules.always_indicate
+    indicator = (n_missing > 0 and not rules.codes) or rules.always_indicate
     outputs = [name, *_indicators(name, indicator)]
     return ColumnDecision(name, kind, "number", reason, outputs, n_missing, indicator, fill, **more)
 
@@ -201,7 +204,7 @@ def _text(name: str, words: Words, counts: np.ndarray, rules: Rules) -> ColumnDe
     if not rules.named and (reason := text_id(name, len(encoded.dictionary), n_values)):
         return leave_out(name, "text", reason, n_missing)
     levels = dict(sorted(zip(encoded.dictionary.to_pylist(), totals, strict=False)))
-    indicator = n_missing > 0 or rules.always_indicate
+    indicator = (n_missing > 0 and not rules.codes) or rules.always_indicate
     if len(levels) > rules.max_levels:
         outputs = [f"{name} frequency", *_indicators(name, indicator)]
         shares = [float(count / n_rows) for count in levels.values()]
@@ -210,6 +213,10 @@ def _text(name: str, words: Words, counts: np.ndarray, rules: Rules) -> ColumnDe
         return decision._replace(levels=list(levels), shares=shares)
     outputs = [*(f"{name}={level}" for level in levels), f"{name} is new", *_indicators(name, indicator)]
     shown = ", ".join(list(levels)[:SHOWN]) + (", …" if len(levels) > SHOWN else "")
+    if rules.codes:
+        many = f"{len(levels)} values" if len(levels) > 1 else "always the same"
+        reason = f"text, {many} ({shown})" + _counted(n_missing)
+        return ColumnDecision(name, "text", "code", reason, [name], n_missing, levels=list(levels))
     many = f"a column for each of {len(levels)} values" if len(levels) > 1 else "always the same"
     reason = f"text, {many} ({shown})" + _counted(n_missing)
     return ColumnDecision(name, "text", "one-hot", reason, outputs, n_missing, indicator, levels=list(levels))

@@ -15,7 +15,7 @@ class ColumnDecision(NamedTuple):
     name : str
     kind : {"number", "boolean", "date", "text", "empty", "other", "id", "ignored"}
         What it holds.
-    action : {"number", "one-hot", "frequency", "left out"}
+    action : {"number", "one-hot", "code", "frequency", "left out"}
     reason : str
         In words.
     outputs : list of str

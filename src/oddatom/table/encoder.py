@@ -22,6 +22,7 @@ from oddatom.table.encoding import encode
 from oddatom.table.forms import no_values
 from oddatom.table.large_numbers import large_number_advice
 from oddatom.table.number_styles import settle_styles
+from oddatom.table.repeats import leave_out_repeats
 from oddatom.table.wording import in_words, nothing_left, some
 
 
@@ -38,7 +39,8 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
     - text with up to `max_levels` values becomes a column for each, "colour=red", and one, "colour is new", for values
       that training did not have, so that they stand out; text with more values becomes the share of training rows
       that have the value, 0 for a new one;
-    - ids (see `ids.py`), empty columns, lists and bytes are left out. A constant column is kept: a new value shows.
+    - ids (see `ids.py`), empty columns, lists and bytes are left out, and of 100 rows on columns that repeat another:
+      equal, in another unit, or the same categories under other names. A constant column is kept: a new value shows.
 
     NaN, None, NaT, infinities, empty text and the usual words for nothing ("NA", "n/a", "null", "-", "?", …) are
     missing. A text column holds numbers where nine tenths of its values do; the rest is missing. What a row becomes
@@ -57,6 +59,11 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         Most values of a text column that get a column each.
     dates : {"number", "drop"}, default="number"
         What to do with dates.
+    categories : {"one-hot", "codes"}, default="one-hot"
+        What becomes of text with up to `max_levels` values: a column for each, or one column with the number of the
+        value among the sorted ones, the next number for a value that training did not have, and -1 for a missing one.
+        With "codes" missing numbers become the median without a mark, and `missing` does not count for text.
+        `OddAtomDetector` takes such columns as `categorical_features`; other detectors would take them for numbers.
     missing : {"seen", "always"}, default="seen"
         Where to mark missing values: in columns that had some at training, or in every column. With "seen" a value
         missing from a column that was complete becomes the median without a trace but a `TableWarning`; "always"
@@ -92,6 +99,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         "id": [str, Integral, "array-like", None],
         "max_levels": [Interval(Integral, 1, None, closed="left")],
         "dates": [StrOptions({"number", "drop"})],
+        "categories": [StrOptions({"one-hot", "codes"})],
         "missing": [StrOptions({"seen", "always"})],
     }
     _advice: ClassVar[dict[str, str]] = {
@@ -109,6 +117,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         id: str | int | Sequence[str | int] | None = None,
         max_levels: int = 20,
         dates: str = "number",
+        categories: str = "one-hot",
         missing: str = "seen",
     ) -> None:
         self.columns = columns
@@ -116,6 +125,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         self.id = id
         self.max_levels = max_levels
         self.dates = dates
+        self.categories = categories
         self.missing = missing
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -141,7 +151,8 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             table = as_columns(X)
             _check_size(table, owner)
             wanted, ignored, ids = (self._named(what, table, owner) for what in ("columns", "ignore", "id"))
-            rules = Rules(int(self.max_levels), self.dates, self.missing == "always", self.columns is not None)
+            named, codes = self.columns is not None, self.categories == "codes"
+            rules = Rules(int(self.max_levels), self.dates, self.missing == "always", named, codes=codes)
             decisions = []
             for i, name in enumerate(table.names):
                 if name in ids:
@@ -152,7 +163,8 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
                     decisions.append(leave_out(name, "ignored", "it is not among the columns to use"))
                 else:
                     decisions.append(decide(name, table.get(i), rules))
-            self.columns_ = _different_outputs(settle_styles(table, decisions, rules))
+            decisions = settle_styles(table, decisions, rules)
+            self.columns_ = _different_outputs(decisions if named else leave_out_repeats(table, decisions))
             if not any(decision.used for decision in self.columns_):
                 raise nothing_left(self.columns_)
             self.n_features_in_ = len(table.names)

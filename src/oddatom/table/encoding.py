@@ -52,7 +52,8 @@ def encode(decision: ColumnDecision, values: Values, out: np.ndarray) -> Trouble
         out[:, 0] = np.where(missing, decision.fill, data)
     if decision.indicator:
         out[:, -1] = missing
-    return Trouble(n_unread, example, 0 if decision.indicator else int(np.count_nonzero(missing)) - n_unread)
+    expected = decision.indicator or decision.action == "code" or decision.n_missing > 0
+    return Trouble(n_unread, example, 0 if expected else int(np.count_nonzero(missing)) - n_unread)
 
 
 def _encode_text(decision: ColumnDecision, values: Values, out: np.ndarray) -> np.ndarray:
@@ -63,7 +64,9 @@ def _encode_text(decision: ColumnDecision, values: Values, out: np.ndarray) -> n
     level = known.fill_null(n_levels).to_numpy(zero_copy_only=False).astype(np.int64)
     level[~words.present()] = n_levels + 1
     level = np.append(level, n_levels + 1)[words.codes]
-    if decision.action == "frequency":
+    if decision.action == "code":
+        out[:, 0] = np.where(level > n_levels, -1, level)
+    elif decision.action == "frequency":
         out[:, 0] = np.array([*decision.shares, 0.0, decision.fill])[level]
     else:
         for i in range(n_levels + 1):

@@ -156,8 +156,8 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         """
         check_parameters(self, self._advice)
         with old_model_on_error(self):
-            encoder, numbers = self._fit_encoder(X)
-            detector = self._new_detector().fit(numbers, y, **fit_params)
+            encoder, detector, numbers = self._fit_encoder(X)
+            detector.fit(numbers, y, **fit_params)
             self.encoder_, self.detector_ = encoder, detector
         return self
 
@@ -178,8 +178,7 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         """
         check_parameters(self, self._advice)
         with old_model_on_error(self):
-            encoder, numbers = self._fit_encoder(X)
-            detector = self._new_detector()
+            encoder, detector, numbers = self._fit_encoder(X)
             labels = detector.fit_predict(numbers, y, **fit_params)
             self.encoder_, self.detector_ = encoder, detector
         return labels
@@ -208,8 +207,8 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
             if hasattr(self, "detector_"):
                 self.detector_.partial_fit(self._encode(X), y, **fit_params)
             else:
-                encoder, numbers = self._fit_encoder(X)
-                detector = self._new_detector().partial_fit(numbers, y, **fit_params)
+                encoder, detector, numbers = self._fit_encoder(X)
+                detector.partial_fit(numbers, y, **fit_params)
                 self.encoder_, self.detector_ = encoder, detector
         return self
 
@@ -371,17 +370,42 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
             detector.set_params(**dict.fromkeys(names, self.random_state))
         return detector
 
-    def _fit_encoder(self, X: Any) -> tuple[TableEncoder, np.ndarray]:
-        """Return a fitted encoder and the encoded table; called by public methods alone, for warnings."""
+    def _fit_encoder(self, X: Any) -> tuple[TableEncoder, Any, np.ndarray]:
+        """Return a fitted encoder, a detector to fit and the encoded table; for public methods alone, for warnings."""
         encoder = TableEncoder(**{name: getattr(self, name) for name in _OF_ENCODER})
-        owner = type(self).__name__
-        encoder._learn(X, owner, 4)
-        return encoder, encoder._encode(X, owner, 4)
+        owner, detector = type(self).__name__, self._new_detector()
+        learn_columns(encoder, detector, lambda: encoder._learn(X, owner, 6))
+        return encoder, detector, encoder._encode(X, owner, 4)
 
     def _encode(self, X: Any) -> np.ndarray:
         """Return the encoded table; called by public methods alone, for warnings."""
         check_is_fitted(self)
         return self.encoder_._encode(X, type(self).__name__, 4)
+
+
+def learn_columns(encoder: TableEncoder, detector: Any, learn: Callable[[], Any]) -> None:
+    """Let an encoder learn; an `OddAtomDetector` gets text as codes, and is told so, where there are numbers beside it.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+    detector : estimator
+    learn : function
+        Fits the encoder.
+    """
+    if not isinstance(detector, OddAtomDetector):
+        learn()
+        return
+    encoder.set_params(categories="codes")
+    learn()
+    used = [column for column in encoder.columns_ if column.used]
+    if any(column.kind in ("number", "date") or column.action == "frequency" for column in used):
+        actions = [column.action for column in used for _ in column.outputs]
+        detector.set_params(categorical_features=[i for i, action in enumerate(actions) if action == "code"])
+    else:
+        encoder.set_params(categories="one-hot")
+        detector.set_params(categorical_features=None)
+        learn()
 
 
 def make_detector(detector: Any = None, **encoder_parameters: Any) -> TableDetector:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from oddatom.ensemble.parts.cell import CELL
 from oddatom.ensemble.parts.description_length import DESCRIPTION_LENGTH
 from oddatom.ensemble.parts.distance import DISTANCE
 from oddatom.ensemble.parts.histogram import HISTOGRAM
@@ -29,10 +30,11 @@ def register(part: Part) -> Part:
     return part
 
 
-# The built-in parts, in the order in which the fused kernel of `ensemble/fused.py`, their twin, computes them.
+# The parts that the fused kernel of `ensemble/fused.py`, their twin, computes, in its order.
 BUILT_IN = tuple(
     register(part).name for part in (DESCRIPTION_LENGTH, DISTANCE, MAX_RESIDUAL, RESIDUAL, HISTOGRAM, NORM)
 )
+register(CELL)
 
 
 def in_order() -> tuple[str, ...]:

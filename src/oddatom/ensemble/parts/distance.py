@@ -20,4 +20,4 @@ def terms(rows: CodedRows) -> Any:
     return W * (W * xp.reshape(packed.rest_precision, (-1, 1, 1)) + matmul(along, packed.directions))
 
 
-DISTANCE = Part("distance", terms)
+DISTANCE = Part("distance", terms, weight=0.25)

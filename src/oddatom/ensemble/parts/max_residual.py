@@ -15,4 +15,4 @@ def terms(rows: CodedRows) -> Any:
     return rows.stretch * rows.residual**2 * xp.expand_dims(rows.packed.feature_precision, axis=1)
 
 
-MAX_RESIDUAL = Part("max_residual", terms, largest=True)
+MAX_RESIDUAL = Part("max_residual", terms, largest=True, weight=0.25)

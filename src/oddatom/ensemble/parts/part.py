@@ -23,8 +23,13 @@ class Part(NamedTuple):
         Whether each member has a value of its own.
     largest : bool
         Whether the value is the largest of the terms instead of their sum.
-    joined : bool
-        Whether the joined score counts it.
+    weight : float
+        In the joined score, beside those of the other parts; 0 leaves it out. `python -m benchmarks.untuned
+        --learn-weights` chooses those of the built-in parts.
+    of_units : bool
+        Whether `units` and `histogram` of the rows are all it needs: then they are neither scaled nor coded for it.
+    held_out : function of CodedRows, optional
+        The terms of rows that took part in the statistics of the columns, each left out of them; of units alone.
     """
 
     name: str
@@ -32,12 +37,19 @@ class Part(NamedTuple):
     rest: Callable[[CodedRows], Any] | None = None
     of_members: bool = True
     largest: bool = False
-    joined: bool = True
+    weight: float = 0.1
+    of_units: bool = False
+    held_out: Callable[[CodedRows], Any] | None = None
+
+    @property
+    def joined(self) -> bool:
+        """Whether the joined score counts it."""
+        return self.weight > 0.0
 
 
-def value(part: Part, rows: CodedRows) -> Any:
+def value(part: Part, rows: CodedRows, *, held_out: bool = False) -> Any:
     """Return the part of every row, (M, N) or (N,)."""
-    terms = part.terms(rows)
+    terms = part.held_out(rows) if held_out and part.held_out is not None else part.terms(rows)
     xp = namespace(terms)
     if part.largest:
         return xp.squeeze(largest(terms), axis=-1)

@@ -13,4 +13,4 @@ def terms(rows: CodedRows) -> Any:
     return rows.residual**2
 
 
-RESIDUAL = Part("residual", terms, joined=False)
+RESIDUAL = Part("residual", terms, weight=0.0)

@@ -1,0 +1,138 @@
+"""Answers on tables like those of users: which rows come first, what makes them odd, what stays usual."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.metrics import average_precision_score
+
+from oddatom import OddAtomDetector, TableDetector
+from oddatom.exceptions import OddAtomError, ParameterError
+
+
+def planted(rng, n, m, n_odd, deviations):
+    """Gaussian rows, some with one cell far out; which they are."""
+    X = rng.normal(size=(n, m))
+    odd = rng.choice(n, n_odd, replace=False)
+    X[odd, rng.integers(0, m, n_odd)] = deviations * rng.choice([-1, 1], n_odd)
+    return X, np.isin(np.arange(n), odd)
+
+
+@pytest.mark.parametrize("share", [0.005, 0.02, 0.05, 0.055, 0.15, 0.5])
+def test_a_column_of_two_values_buries_no_error(share):
+    rng = np.random.default_rng(0)
+    X, odd = planted(rng, 3000, 4, 30, 8.0)
+    X = np.column_stack([rng.random(3000) < share, X])
+    scores = OddAtomDetector(random_state=0).fit(X).score_samples(X)
+    assert average_precision_score(odd, -scores) > 0.85
+
+
+def test_rare_categories_bury_no_error():
+    rng = np.random.default_rng(0)
+    X, odd = planted(rng, 4000, 3, 40, 8.0)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    frame["kind"] = rng.choice(list("stuvwxy"), 4000, p=[0.6, 0.2, 0.1, 0.05, 0.03, 0.01, 0.01])
+    model = TableDetector(random_state=0).fit(frame)
+    assert average_precision_score(odd, -model.score_samples(frame)) > 0.85
+    flagged = pd.Series(model.predict(frame) == -1).groupby(frame["kind"]).mean()
+    assert flagged.max() < 0.5  # no level is flagged whole
+    named = model.explain(frame[odd]).contributions.idxmin(axis=1)
+    assert (named != "kind").mean() > 0.95
+
+
+def test_an_empty_cell_is_no_error():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(50, 5, (800, 4)), columns=["load", "speed", "heat", "noise"])
+    frame.loc[rng.choice(800, 40, replace=False), "load"] = np.nan
+    frame.loc[17, "speed"], frame.loc[401, "heat"] = 500.0, -50.0
+    model = TableDetector(random_state=0).fit(frame)
+    scores = model.score_samples(frame)
+    assert set(np.argsort(scores)[:2]) == {17, 401}
+    contributions = model.explain(frame).contributions
+    assert contributions.loc[17].idxmin() == "speed"
+    assert contributions.loc[401].idxmin() == "heat"
+    empty = frame["load"].isna()
+    assert np.median(scores[empty]) > np.median(scores[~empty]) - 0.5
+
+
+@pytest.mark.parametrize("m", [20, 100])
+def test_one_gross_cell_comes_first(m):
+    X = np.random.default_rng(m).normal(size=(1000, m))
+    X[3, 5], X[4, 0], X[5, m - 1] = 9.0, -12.0, 1e6
+    model = OddAtomDetector(random_state=0).fit(X)
+    assert set(np.argsort(model.score_samples(X))[:3]) == {3, 4, 5}
+    assert_array_equal(model.explain(X[3:6]).contributions.argmin(axis=1), [5, 0, m - 1])
+
+
+def test_the_farther_out_the_odder_without_end():
+    X = np.random.default_rng(0).normal(size=(500, 6))
+    model = OddAtomDetector(random_state=0).fit(X)
+    rows = np.zeros((40, 6))
+    rows[:, 2] = 10.0 ** np.linspace(1, 60, 40)
+    scores = model.score_samples(rows)
+    assert (np.diff(scores) < 0).all()
+    assert np.isfinite(scores).all()
+
+
+def test_a_value_never_seen_is_odd_and_named():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=500), "weight": rng.normal(size=500)})
+    frame["colour"] = rng.choice(["red", "green", "blue"], 500)
+    model = TableDetector(random_state=0).fit(frame)
+    new = frame.head(50).copy()
+    new.loc[7, "colour"] = "gren"
+    assert model.score_samples(new).argmin() == 7
+    assert model.explain(new).contributions.loc[7].idxmin() == "colour"
+
+
+def test_codes_have_no_order():
+    """Other codes for the same categories give the same ranking."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(600, 3)), rng.choice(5, 600, p=[0.5, 0.3, 0.15, 0.04, 0.01])])
+    other = X.copy()
+    other[:, 3] = np.array([3, 0, 4, 2, 1])[X[:, 3].astype(int)]
+    parts = [OddAtomDetector(categorical_features=[3], random_state=0).fit(A).score_parts(A) for A in (X, other)]
+    for name in ("histogram", "cell"):
+        np.testing.assert_allclose(parts[1][name], parts[0][name], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("wrong", [[4], [-1], ["a"], [0.5], [[1]]])
+def test_categorical_features_that_are_none(wrong):
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    with pytest.raises(ParameterError, match="'categorical_features' parameter of OddAtomDetector must hold positions"):
+        OddAtomDetector(categorical_features=wrong).fit(X)
+
+
+@pytest.mark.parametrize("wrong", [1.5, -2.0, 1e8, 1e19])
+def test_codes_that_are_none(wrong):
+    X = np.column_stack([np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 3])
+    X[7, 2] = wrong
+    with pytest.raises(OddAtomError, match=r"categorical_features must hold whole numbers from -1 to .* Got"):
+        OddAtomDetector(categorical_features=[2]).fit(X)
+
+
+def test_codes_beside_nothing_but_two_values_have_no_order():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random(500) < 0.4, rng.choice(4, 500, p=[0.4, 0.4, 0.1, 0.1])]).astype(float)
+    model = OddAtomDetector(categorical_features=[1], random_state=0).fit(X)
+    assert model.score_samples(X).min() > -5.0
+
+
+@pytest.mark.parametrize("spread", [1e-9, 1.0, 1e300])
+def test_huge_rows_of_two_values_have_finite_scores(spread):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(100, 2)), spread * (rng.random(100) < 0.5)])
+    model = OddAtomDetector(random_state=0).fit(X)
+    new = np.array([[0, 0, 1e300], [0, 0, -1e308], [1e308, 0, 0.0]])
+    assert np.isfinite(model.score_samples(new)).all()
+    assert np.isfinite(model.explain(new).contributions).all()
+
+
+@pytest.mark.parametrize("least", [5e-324, 1e-310, 1e-200])
+def test_columns_of_tiny_and_usual_numbers(least):
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [rng.normal(size=(200, 2)), np.where(rng.random(200) < 0.1, least, rng.uniform(0.5, 0.99, 200))]
+    )
+    model = OddAtomDetector(random_state=0).fit(X)
+    assert np.isfinite(model.score_samples(X)).all()
