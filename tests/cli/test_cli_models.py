@@ -196,8 +196,10 @@ def test_demo_finds_what_was_corrupted(run, tmp_path):
     assert ended.code == 0
     files = sorted(path.name for path in (tmp_path / "demo").iterdir())
     assert files == ["wine.anomalies.csv", "wine.csv", "wine.oddatom", "wine.report.html"]
-    top = [one["row"] for one in json.loads(ended.out)["top"]]
-    assert {18, 75, 133} <= set(top)
+    top = json.loads(ended.out)["top"]
+    assert {one["row"] for one in top[:3]} == {18, 75, 133}
+    first = {one["row"]: one["top_features"].split()[0] for one in top[:3]}
+    assert first == {18: "alcohol", 75: "proline", 133: "color_intensity"}
     shown = re.search(r"^oddatom (detect .*)$", ended.err, re.MULTILINE)[1].split()
     before = (tmp_path / "demo" / "wine.anomalies.csv").read_bytes()
     assert run(*shown, "--no-report").code == 0  # the command it shows is the one it runs

@@ -102,9 +102,11 @@ def test_a_side_without_rows():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 49, 51])
 def test_few_rows(n):
-    found = cost(RNG.normal(size=n), *RNG.normal(size=20), 1e6, -1e6)
+    train = RNG.normal(size=n)
+    found = cost(train, *RNG.normal(size=20), 1e6, -1e6)
     assert np.isfinite(found).all()
-    assert (found >= 0).all()
+    assert found[-2:].min() > found[:-2].max()
+    assert cost(train, np.sort(train)[(n - 1) // 2])[0] == 0
 
 
 def test_a_row_left_out_costs_no_less():

@@ -94,6 +94,7 @@ def test_codes_have_no_order():
     parts = [OddAtomDetector(categorical_features=[3], random_state=0).fit(A).score_parts(A) for A in (X, other)]
     for name in ("histogram", "cell"):
         np.testing.assert_allclose(parts[1][name], parts[0][name], rtol=1e-9, atol=1e-9)
+        assert parts[0][name][X[:, 3] == 4].mean() < parts[0][name][X[:, 3] == 0].mean() - 1.0
 
 
 @pytest.mark.parametrize("wrong", [[4], [-1], ["a"], [0.5], [[1]]])
@@ -115,7 +116,10 @@ def test_codes_beside_nothing_but_two_values_have_no_order():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.random(500) < 0.4, rng.choice(4, 500, p=[0.4, 0.4, 0.1, 0.1])]).astype(float)
     model = OddAtomDetector(categorical_features=[1], random_state=0).fit(X)
-    assert model.score_samples(X).min() > -5.0
+    scores = model.score_samples(X)
+    assert scores.min() > -5.0
+    rare = X[:, 1] > 1
+    assert scores[rare].mean() < scores[~rare].mean() - 0.5  # the rarer code is the odder, whatever its number
 
 
 @pytest.mark.parametrize("spread", [1e-9, 1.0, 1e300])
@@ -123,9 +127,11 @@ def test_huge_rows_of_two_values_have_finite_scores(spread):
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=(100, 2)), spread * (rng.random(100) < 0.5)])
     model = OddAtomDetector(random_state=0).fit(X)
-    new = np.array([[0, 0, 1e300], [0, 0, -1e308], [1e308, 0, 0.0]])
+    new = np.array([[0, 0, -1e308], [1e308, 0, 0.0]])
     assert np.isfinite(model.score_samples(new)).all()
     assert np.isfinite(model.explain(new).contributions).all()
+    assert model.score_samples(new).max() < model.score_samples(X).min()
+    assert_array_equal(model.explain(new).contributions.argmin(axis=1), [2, 0])
 
 
 @pytest.mark.parametrize("least", [5e-324, 1e-310, 1e-200])
@@ -134,5 +140,22 @@ def test_columns_of_tiny_and_usual_numbers(least):
     X = np.column_stack(
         [rng.normal(size=(200, 2)), np.where(rng.random(200) < 0.1, least, rng.uniform(0.5, 0.99, 200))]
     )
-    model = OddAtomDetector(random_state=0).fit(X)
-    assert np.isfinite(model.score_samples(X)).all()
+    X[7, 0] = 30.0
+    scores = OddAtomDetector(random_state=0).fit(X).score_samples(X)
+    assert np.isfinite(scores).all()
+    assert scores.argmin() == 7
+
+
+def test_p_values_compare_with_rows_left_out_of_the_tails():
+    """The row that sets the edge of a tail is compared as a new row would be."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(3, size=(60, 3))
+    X[0, 0] = 100.0
+    ensemble = OddAtomDetector(random_state=0).fit(X).ensemble_
+    parts = ensemble.parts(X)
+    place = ensemble.names.index("cell") - parts.members.shape[2]
+    with_row, without = parts.rows[:, place], ensemble.held_out(X, parts).rows[:, place]
+    assert (without >= with_row).all()
+    assert without[0] > 5 * with_row[0]
+    usual = np.argsort(with_row)[:20]
+    assert_array_equal(without[usual], with_row[usual])
