@@ -9,24 +9,16 @@ from sklearn.pipeline import Pipeline
 
 from oddatom import load
 from oddatom.exceptions import ModelFileError
-from oddatom.table.encoder import TableEncoder
 from oddatom.table.table_detector import TableDetector, join_fitted
 
 _USE_ANOTHER = "Use a model that `oddatom fit` wrote, or load this one in Python."
 
 
-def load_any(path: str) -> Any:
-    """Return the model in a file, a Pipeline of the steps "table" and "detector" as a `TableDetector`."""
-    model = load(path)
-    if isinstance(model, Pipeline) and list(model.named_steps) == ["table", "detector"]:
-        encoder, detector = model["table"], model["detector"]
-        return join_fitted(encoder, detector) if isinstance(encoder, TableEncoder) else model
-    return model
-
-
 def load_model(options: argparse.Namespace) -> TableDetector:
     """Return the model in the file, on as many threads as the options say and with their threshold."""
-    model = load_any(options.model)
+    model: Any = load(options.model)
+    if isinstance(model, Pipeline) and list(model.named_steps) == ["table", "detector"]:
+        model = join_fitted(model["table"], model["detector"])
     if not isinstance(model, TableDetector):
         raise ModelFileError(
             f"{options.model} holds {type(model).__name__}, which takes numbers, not tables.", advice=_USE_ANOTHER

@@ -16,9 +16,9 @@ FORMATS = ("csv", "tsv", "parquet", "arrow")
 DATES = ("number", "drop")
 MISSING = ("seen", "always")
 SHELLS = ("bash", "zsh", "tcsh", "fish", "powershell")  # all that shtab knows
-_MAX_LEVELS = "most values of a text column that get a column each (default: 20)"
+_MAX_LEVELS = "most values of a text column that are told apart (default: 20)"
 _DATES = "take dates as numbers (number, default) or leave them out (drop)"
-_MISSING = "where to mark missing values: seen (columns that have some, default) or always"
+_MISSING = "where to mark missing values: seen (default; columns that have some, none for oddatom) or always"
 _JSON_LINES = (
     "print a JSON object for each row, one a line, as rows are scored: row (the first is 1), id (cells of the columns "
     "that --id named at fit, by column), score, p_value, is_anomaly and, with --explain, top_features"

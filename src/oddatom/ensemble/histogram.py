@@ -56,18 +56,18 @@ def nats(U: Any, histogram: Histogram, *, held_out: bool = False) -> Any:
     return xp.reshape(xp.take(xp.reshape(cost, (-1,)), xp.reshape(place, (-1,)), axis=0), (-1, m))
 
 
-def fit_histogram(U: np.ndarray, steps_of_codes: np.ndarray | None = None) -> Histogram:
+def fit_histogram(U: np.ndarray, code_steps: np.ndarray | None = None) -> Histogram:
     """Count the rows of U (N×m), in the scaling's units.
 
     Parameters
     ----------
     U : (N, m)
-    steps_of_codes : (m,), optional
+    code_steps : (m,), optional
         The distance of two codes in columns of categories, each of which gets a bin of its own; 0 in other columns.
     """
     N, m = U.shape
     n_bins = int(np.clip(np.sqrt(N), FEWEST, MOST))
-    step = np.zeros(m) if steps_of_codes is None else steps_of_codes
+    step = np.zeros(m) if code_steps is None else code_steps
     codes = step > 0.0
     n_codes = 2 + np.round(U.max(axis=0) / np.where(codes, step, 1.0))  # from -1 on
     total = N + 0.5 * (np.where(codes, n_codes, n_bins)[:, None] + 2)
@@ -86,6 +86,8 @@ def fit_histogram(U: np.ndarray, steps_of_codes: np.ndarray | None = None) -> Hi
     histogram = Histogram(low, high, steps, empty, empty)
     found = bins(U, histogram)
     counts = np.stack([np.bincount(found[:, f], minlength=n_bins + 2) for f in range(m)])
-    cost = -np.log((counts + 0.5) / total)
-    held_out = -np.log((np.maximum(counts - 1, 0) + 0.5) / (total - 1))
+    place = np.arange(n_bins + 2)
+    own = (place <= np.round((high - low) * steps)[:, None]) | (place == n_bins + 1) | (steps == 0.0)[:, None]
+    cost = np.where(own, -np.log((counts + 0.5) / total), 0.0)  # bins that only other columns have cost nothing
+    held_out = np.where(own, -np.log((np.maximum(counts - 1, 0) + 0.5) / (total - 1)), 0.0)
     return histogram._replace(cost=cost, held_out=held_out, tails=fit_tails(U, step))

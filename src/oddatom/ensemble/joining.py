@@ -21,7 +21,7 @@ _QUARTILES, _TENTH = 1.3489795003921634, 1.2815515655446004  # a normal distribu
 
 
 class Calibration(NamedTuple):
-    """z = (log(v + lift) − center) / spread, SHARPNESS robust z-scores, for every part.
+    """z = (log(v + lift) − center) / spread for every part: a robust z-score times SHARPNESS.
 
     Attributes
     ----------

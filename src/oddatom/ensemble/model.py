@@ -174,7 +174,7 @@ def learn_ensemble(
         Columns that hold codes of categories.
     """
     levels = np.zeros(X.shape[1], bool) if categorical is None else categorical
-    scaling = _of_numbers(X, fit_asinh(X), levels)
+    scaling = _leave_out_categories(X, fit_asinh(X), levels)
     U = X * scaling.unit
     histogram = fit_histogram(U, np.where(levels, scaling.unit, 0.0))
     rarity = nats(U, histogram).sum(axis=1)
@@ -201,12 +201,12 @@ def learn_ensemble(
     return model._replace(plane=svm.w, rho=svm.rho - svm.tolerance), parts
 
 
-def _of_numbers(X: np.ndarray, scaling: AsinhScaling, levels: np.ndarray) -> AsinhScaling:
+def _leave_out_categories(X: np.ndarray, scaling: AsinhScaling, levels: np.ndarray) -> AsinhScaling:
     """Return the scaling with columns of categories made 0, and those of two values unless there are no others.
 
     Members would find the rarer value many deviations away. Histograms and tails know how rare it is.
     """
     low, high = X.min(axis=0), X.max(axis=0)
     pairs = (low < high) & ((low == X) | (high == X)).all(axis=0)
-    silent = levels if (levels | pairs).all() else levels | pairs
-    return scaling._replace(spread=np.where(silent, np.inf, scaling.spread))
+    left_out = levels if (levels | pairs).all() else levels | pairs
+    return scaling._replace(spread=np.where(left_out, np.inf, scaling.spread))

@@ -138,9 +138,9 @@ def _tails(U, tails, out, k, parallel):
         _tail_rows(U, tails, 0, N, out)
 
 
-def fit_tails(U: np.ndarray, steps_of_codes: np.ndarray | None = None) -> Tails:
-    """Fit to rows U (N×m), in the scaling's units; see `fit_histogram` for `steps_of_codes`."""
-    steps = np.zeros(U.shape[1]) if steps_of_codes is None else steps_of_codes
+def fit_tails(U: np.ndarray, code_steps: np.ndarray | None = None) -> Tails:
+    """Fit to rows U (N×m), in the scaling's units; see `fit_histogram` for `code_steps`."""
+    steps = np.zeros(U.shape[1]) if code_steps is None else code_steps
     columns = [
         _fit_column(np.sort(v)) if step == 0.0 else _fit_codes(v, step) for v, step in zip(U.T, steps, strict=True)
     ]

@@ -19,11 +19,12 @@ from oddatom.ensemble.members import Sizes
 from oddatom.ensemble.model import SCORES, learn_ensemble
 from oddatom.ensemble.row_parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
+from oddatom.estimators._categorical import categorical_columns
 from oddatom.estimators._partial import DECAY, batch
 from oddatom.estimators._routing import opened, score_elsewhere
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, check_rows, old_model_on_error
-from oddatom.exceptions import OddAtomError, ParameterError
+from oddatom.exceptions import ParameterError
 from oddatom.explanations import Explanation, as_frame_like
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
@@ -33,7 +34,6 @@ from oddatom.rows.remembered import Memory
 SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
 LEAST_DEVIATION = 0.5  # of scores that repeat; but for the margin they are made of z-scores, and tables have .5 to .8
 CHUNK_ROWS = 16_384
-MOST_CODES = 1000  # of a column of categories
 EXPLAIN_NUMBERS = 2**20  # in a chunk of rows that is explained: shares take a dozen arrays of its size
 
 
@@ -74,7 +74,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         ("fdr", q) reports rows by their p-values such that a share q of them, in expectation, is normal ("fdr": 0.1).
     categorical_features : sequence of int, default=None
         Positions of columns that hold categories as codes: 0, 1, 2, …, and -1 for a missing value. Their codes have no
-        order. A code speaks by how rare it is; one that training did not have is rarer than all others.
+        order. A code counts by how rare it is; one that training did not have is rarer than all others.
         `TableDetector` sets it for the text columns of a table.
     nu : float, default=0.1
         Upper bound on the share of rows outside the one-class SVM's margin; used by "svm" and "margin" alone.
@@ -246,7 +246,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         source.check_finite()
         sample = draw_rows(source, rng.randint(2**31 - 1), SAMPLE_ROWS)
         sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
-        categorical = self._categorical(sample)
+        categorical = categorical_columns(type(self).__name__, self.categorical_features, sample)
         self.ensemble_, parts = learn_ensemble(
             sample, self.trim, self.n_groups, sizes, float(self.nu), rng, categorical
         )
@@ -414,33 +414,6 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
             fold = RowParts(*(np.ascontiguousarray(values[group::n_groups]) for values in parts))
             scores.append(self._score(self.ensemble_.z_scores(fold, group)))
         return scores
-
-    def _categorical(self, sample: np.ndarray) -> np.ndarray:
-        """Return which columns hold categories."""
-        n_features = sample.shape[1]
-        places = np.asarray([] if self.categorical_features is None else self.categorical_features)
-        whole = places.size == 0 or (places.ndim == 1 and places.dtype.kind in "iu")
-        if not whole or (places.size and not (places.min() >= 0 and places.max() < n_features)):
-            raise ParameterError(
-                type(self).__name__,
-                "categorical_features",
-                f"must hold positions of columns, 0 to {n_features - 1}. Got {self.categorical_features!r} instead.",
-                value=self.categorical_features,
-                advice="A frame with text columns goes into TableDetector.",
-            )
-        categorical = np.isin(np.arange(n_features), places)
-        codes = sample[:, categorical]
-        wrong = codes[(codes != np.floor(codes)) | (codes < -1) | (codes >= MOST_CODES)]
-        if wrong.size:
-            raise OddAtomError(
-                f"Columns of {{owner}}'s categorical_features must hold whole numbers from -1 to {MOST_CODES - 1}. "
-                f"Got {wrong[0]:g} instead.",
-                parameter="X",
-                value=float(wrong[0]),
-                advice="Number the categories 0, 1, 2, …, or pass a frame with their names to TableDetector.",
-                owner=type(self).__name__,
-            )
-        return categorical
 
     def _check_trim(self) -> None:
         numbers = [isinstance(t, Real) and not isinstance(t, bool) and 0 <= t < 1 for t in self.trim]

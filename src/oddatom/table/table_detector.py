@@ -50,12 +50,12 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
     id : str, int or sequence of them, default=None
         Columns that name the rows: not used.
     max_levels : int, default=20
-        Most values of a text column that get a column each.
+        Most values of a text column that are told apart; with more, each value becomes its share of the training rows.
     dates : {"number", "drop"}, default="number"
         What to do with dates.
     missing : {"seen", "always"}, default="seen"
-        Where to mark missing values: in columns that had some at training, or in every column. See `TableEncoder` for
-        this and the five parameters above.
+        Where to mark missing values, for detectors other than `OddAtomDetector`: in columns that had some at training,
+        or in every column. For `OddAtomDetector` "seen" marks none. See `TableEncoder` for the parameters above.
     random_state : int, RandomState instance or None, default=None
         Replaces the `random_state` of the detector, where it has one. None keeps it.
 
@@ -92,7 +92,7 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict] = {
         "detector": [HasMethods(["fit"]), None],
-        **TableEncoder._parameter_constraints,
+        **{name: TableEncoder._parameter_constraints[name] for name in _OF_ENCODER},
         "random_state": ["random_state"],
     }
     _advice: ClassVar[dict[str, str]] = {
@@ -424,13 +424,9 @@ def make_detector(detector: Any = None, **encoder_parameters: Any) -> TableDetec
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from oddatom import OddAtomDetector, make_detector
-    >>> table = pd.DataFrame({"size": [1.0, 1.2, 0.9, None] * 25, "colour": ["red", "blue", "red", "red"] * 25})
-    >>> table.loc[7, "colour"] = "pink"
-    >>> model = make_detector(OddAtomDetector(random_state=0)).fit(table)
-    >>> int(model.score_samples(table).argmin())
-    7
+    >>> from oddatom import make_detector
+    >>> make_detector(max_levels=5)
+    TableDetector(max_levels=5)
     """
     return TableDetector(detector, **encoder_parameters)
 
