@@ -36,6 +36,25 @@ def wide(N=150, m=70, seed=0):
     return rng.normal(size=(N, 5)) @ rng.normal(size=(5, m)) + 0.5 * rng.standard_t(4, size=(N, m))
 
 
+def mixed(N=800, seed=0):
+    """Numbers, three of them with levels of their own in each of eight groups, two categories and missing cells.
+
+    Columns 5 and 6 hold codes: the group, and one that goes with column 3. Column 7 is 0 or 1. A tenth of the cells is
+    missing.
+    """
+    rng = np.random.default_rng(seed)
+    group = rng.choice(8, N, p=np.array([6, 5, 4, 3, 2, 2, 1, 1]) / 24)
+    X = np.empty((N, 8))
+    X[:, :5] = rng.normal(size=(N, 2)) @ np.random.default_rng(3).normal(size=(2, 5)) + 0.3 * rng.normal(size=(N, 5))
+    X[:, :3] += 12.0 * np.random.default_rng(4).normal(size=(8, 3))[group]
+    X[:, 5], X[:, 6] = group, np.digitize(X[:, 3] + 0.1 * rng.normal(size=N), [-1.0, 0.0, 1.0])
+    X[:, 7] = X[:, 4] > 0.5
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X
+
+
+CATEGORICAL = [5, 6]  # columns of `mixed`
+
 TABLES = {
     "wine": lambda: load_wine().data,
     "cancer": lambda: load_breast_cancer().data,

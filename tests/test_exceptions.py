@@ -71,7 +71,8 @@ def test_parameters(parameter):
 
 
 ROWS = {
-    "nan": (lambda: OddAtomDetector().fit(HOLED), "contains NaN or infinity in column 1", "needs finite numbers"),
+    "nan": (lambda: DLOCSVM().fit(HOLED), "contains NaN or infinity in column 1", "needs finite numbers"),
+    "inf": (lambda: OddAtomDetector().fit(1.0 / (X * 0.0)), "contains infinity in columns 0, 1, 2", "NaN for missing"),
     "text": (lambda: DLOCSVM().fit(pd.DataFrame({"a": ["x", "y"]})), "could not convert", "do not hold numbers: 'a'"),
     "masked": (lambda: DLOCSVM().fit(np.ma.masked_greater(X, 3)), "is a masked array", "fill them in"),
     "path": (lambda: LinearOneClassSVM().fit("a.csv"), "Got the path 'a.csv'", "read its rows first"),

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ensembles import random_member
+from ensembles import CATEGORICAL, mixed, random_member
 from oddatom.arrays.twins import TWINS
 from oddatom.coding import batch_omp
-from oddatom.ensemble import coded, joining, row_parts, tails
+from oddatom.ensemble import coded, joining, naive_bayes, row_parts, tails
 from oddatom.ensemble.histogram import fit_histogram
 from oddatom.ensemble.packed import pack
+from oddatom.ensemble.parts import BUILT_IN
+from oddatom.ensemble.trimmed import learn_spread
 from oddatom.kernels import formulas, pairs
 from oddatom.kernels.functions import Kernel
 from oddatom.scaling.asinh import fit_asinh
@@ -24,10 +26,16 @@ SCALING = fit_asinh(X)
 MODEL = (
     SCALING,
     fit_histogram(X * SCALING.unit),
-    pack([random_member(RNG, 7, *s) for s in ((5, 4, 3), (1, 9, 3), (8, 1, 3))]),
+    pack([random_member(RNG, 7, *s) for s in ((5, 4, 3), (1, 9, 3), (8, 1, 3))], learn_spread(X, 3, 0.3, RNG)),
 )
+WITH_GROUPS = (*BUILT_IN[:4], "group", *BUILT_IN[4:])
+LACKING = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)  # of missing cells
+LACKING[5] = np.nan
+MIXED = mixed(300)
+CONTEXT = naive_bayes.fit_context(MIXED, np.isin(np.arange(8), CATEGORICAL) * 1.0, np.arange(8) == 7)
 PARTS = row_parts.row_parts(X, *MODEL)
-CALIBRATION = joining.fit_calibration(PARTS)
+SOME_MISSING = row_parts.row_parts(LACKING, *MODEL)
+CALIBRATION = joining.fit_calibration(SOME_MISSING, BUILT_IN)
 TAILS = tails.fit_tails(np.column_stack([np.abs(X[:, :3]), X[:, 3] > 0, X[:, 3] > 3, X[:, 5:]]))
 D = RNG.standard_normal((12, 7))
 D /= np.linalg.norm(D, axis=1, keepdims=True)
@@ -41,11 +49,12 @@ WEIGHTS = ((0.7, 2.0, 0.3), (0.2, 1.5, -0.4), (3.0, 0.0, 0.0))
 VALUES = [(ROWS @ OTHERS.T, Kernel("poly", *weights)) for weights in WEIGHTS]
 FAR = X * np.append(np.ones(149), 1e302)[:, None]
 EXAMPLES = {
-    joining.z_formula: [(PARTS, CALIBRATION), (PARTS, CALIBRATION, slice(1, 3))],
+    joining.z_formula: [(PARTS, CALIBRATION), (PARTS, CALIBRATION, slice(1, 3)), (SOME_MISSING, CALIBRATION)],
     joining.join_formula: [(joining.z_scores(PARTS, CALIBRATION), np.array([0.3, 0.2, 0.1, 0.0, 0.25, 0.15]))],
-    row_parts.formula_parts: [(X, *MODEL)],
-    tails.tail_formula: [(U, TAILS) for U in (X, 30.0 * X, -X, 0.01 * X, 1e300 * X)],
-    coded.choose: [(X, SCALING, MODEL[2])],
+    row_parts.formula_parts: [(LACKING, *MODEL), (LACKING, *MODEL, WITH_GROUPS)],
+    naive_bayes.context_formula: [(MIXED, CONTEXT), (MIXED, CONTEXT, True), (mixed(90, seed=1), CONTEXT)],
+    tails.tail_formula: [(U, TAILS) for U in (X, 30.0 * X, -X, 0.01 * X, 1e300 * X, LACKING)],
+    coded.choose: [(X, SCALING, MODEL[2]), (LACKING, SCALING, MODEL[2])],
     margin: [OF_CODES],
     description_length: [OF_CODES],
     linear_formula: [

@@ -36,7 +36,7 @@ def test_detect_says_columns_on_stderr_and_ten_rows_on_stdout(run, table):
     ended = run("detect", table, "--no-report")
     assert f"{N_ROWS} rows, 6 columns:" in ended.err
     assert "  id: left out, every value is different" in ended.err
-    assert "  noise: number, median" in ended.err
+    assert "  noise: number, 6 missing values" in ended.err
     assert "  colour: text, 3 values (blue, green, red)" in ended.err
     lines = ended.out.splitlines()
     assert len(lines) == 11

@@ -94,6 +94,9 @@ def test_advice_names_options(run, table, tmp_path, model):
     row[1] = ""
     (tmp_path / "new.csv").write_text("\n".join([text[0], ",".join(row), *text[2:]]))
     ended = run("score", model, tmp_path / "new.csv", "-o", tmp_path / "o.csv")
+    assert "column 'size' has 1 value missing, where training had none\n" in ended.err
+    assert run("fit", table, "-m", tmp_path / "o.oddatom", "--detector", "dl").code == 0
+    ended = run("score", tmp_path / "o.oddatom", tmp_path / "new.csv", "-o", tmp_path / "o.csv")
     assert "(filled in: fit with --missing always to have such rows stand out)" in ended.err
     assert run("fit", table, "-m", tmp_path / "m.oddatom", "--missing", "always", "--dates", "drop").code == 0
     assert "warning" not in run("score", tmp_path / "m.oddatom", tmp_path / "new.csv", "-o", tmp_path / "o.csv").err

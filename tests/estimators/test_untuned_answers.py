@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from oddatom import OddAtomDetector, TableDetector
 from oddatom.exceptions import OddAtomError, ParameterError
@@ -159,3 +159,95 @@ def test_p_values_compare_with_rows_left_out_of_the_tails():
     assert without[0] > 5 * with_row[0]
     usual = np.argsort(with_row)[:20]
     assert_array_equal(without[usual], with_row[usual])
+
+
+# Groups
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "share", "size", "least"),
+    [
+        (8000, 10, 0.024, 3.0, 0.95),
+        (8000, 10, 0.024, 6.0, 0.99),
+        (5000, 10, 0.1, 6.0, 0.85),
+        (5000, 40, 0.024, 6.0, 0.9),
+    ],
+)
+def test_a_dense_group_far_from_the_rest_is_odd(n, m, share, size, least):
+    """Copied or machine-made rows: all within .01 of one point that is far out in three columns."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, m))
+    group = np.arange(n) < share * n
+    X[group] = np.where(np.arange(m) < 3, size, 0.0) + 0.01 * rng.normal(size=(group.sum(), m))
+    model = OddAtomDetector(random_state=0).fit(X)
+    assert roc_auc_score(group, -model.score_samples(X)) > least
+    named = model.explain(X[group][:20]).contributions.argmin(axis=1)
+    assert (named < 3).all()
+
+
+def test_groups_of_the_same_size_are_usual():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 4, 2000)
+    X = 8.0 * rng.normal(size=(4, 6))[group] + rng.normal(size=(2000, 6))
+    X[5] += 6.0
+    scores = OddAtomDetector(random_state=0).fit(X).score_samples(X)
+    assert scores.argmin() == 5
+    first = group[np.argsort(scores)[:100]]
+    assert np.bincount(first, minlength=4).max() < 70  # no group takes all of the first places
+
+
+# Categories
+
+
+def test_errors_within_a_machine_that_has_a_level_of_its_own():
+    rng = np.random.default_rng(0)
+    machine = np.repeat(np.arange(20), 150)
+    X = 10.0 * rng.normal(size=(20, 2))[machine] + rng.normal(size=(3000, 2))
+    odd = np.isin(np.arange(3000), rng.choice(3000, 30, replace=False))
+    wrong = rng.integers(0, 2, 30)
+    X[np.flatnonzero(odd), wrong] += 8.0 * rng.choice([-1, 1], 30)
+    frame = pd.DataFrame(X, columns=["pressure", "speed"]).assign(machine=[f"M{m:02}" for m in machine])
+    model = TableDetector(random_state=0).fit(frame)
+    assert average_precision_score(odd, -model.score_samples(frame)) > 0.9
+    named = model.explain(frame[odd]).contributions.idxmin(axis=1)
+    assert (named.to_numpy() == np.array(["pressure", "speed"])[wrong]).mean() > 0.7
+    flagged = pd.Series(model.predict(frame) == -1).groupby(frame["machine"]).mean()
+    assert flagged.max() < 0.5  # no machine is flagged whole
+    new = frame.head(3).assign(machine=["M99", None, "M00"])  # numbers that are usual on some machine
+    assert model.explain(new).contributions.iloc[0].idxmin() == "machine"
+    assert model.score_samples(new)[1:].min() > -5.0
+
+
+def test_a_wrong_category_comes_first_and_is_named():
+    rng = np.random.default_rng(0)
+    species = rng.choice(["adelie", "gentoo", "chinstrap"], 900, p=[0.4, 0.35, 0.25])
+    bill = np.select([species == "adelie", species == "gentoo"], [18.3, 15.0], 18.4) + rng.normal(size=900)
+    flipper = np.select([species == "gentoo"], [217.0], 191.0) + 6.5 * rng.normal(size=900)
+    island = np.where(species == "gentoo", "biscoe", rng.choice(["dream", "torgersen"], 900))
+    frame = pd.DataFrame({"species": species, "bill": bill, "flipper": flipper, "island": island})
+    wrong = np.flatnonzero(species != "gentoo")[:3]
+    frame.loc[wrong, "island"] = "biscoe"
+    model = TableDetector(random_state=0).fit(frame)
+    scores = model.score_samples(frame)
+    assert np.isin(np.argsort(scores)[:6], wrong).sum() == 3
+    named = model.explain(frame.loc[wrong]).contributions.idxmin(axis=1)
+    assert named.isin(["island", "species"]).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_negative_amount_among_positive_ones(seed):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=(1000, 2)), rng.lognormal(3.0, 1.0, 1000)])
+    X[0, 2] = -50.0
+    model = OddAtomDetector(random_state=0).fit(X)
+    assert np.flatnonzero(np.argsort(model.score_samples(X)) == 0)[0] < 3
+    assert model.explain(X[:1]).contributions.argmin() == 2
+
+
+def test_a_table_without_categories_does_not_count_the_context():
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    assert OddAtomDetector(random_state=0).fit(X).weights_["context"] == 0.0
+    X[:, 3] = X[:, 3] > 0.5
+    X[:, 2] += 3.0 * X[:, 3]
+    model = OddAtomDetector(random_state=0).fit(X)
+    assert model.weights_["context"] > 0.0

@@ -64,11 +64,11 @@ CASES = {
     "calibration of fewer parts": (
         "OddAtomDetector",
         lambda tree, arrays: arrays.update(
-            {f"ensemble_.calibration.{k}": np.ones(3) for k in ("lift", "center", "spread")}
+            {f"ensemble_.calibration.{k}": np.ones(3) for k in ("lift", "center", "spread", "usual")}
         ),
-        "calibration must be of 11 parts",
+        "calibration must be of 14 parts",
     ),
-    "weights of fewer parts": ("OddAtomDetector", tensor("ensemble_.weights", shorter), "weights must be of 7 parts"),
+    "weights of fewer parts": ("OddAtomDetector", tensor("ensemble_.weights", shorter), "weights must be of 9 parts"),
     "trims that do not divide": ("OddAtomDetector", field("ensemble_", "n_trims", 2**40), "a divisor of the 2 members"),
     "trims that are none": (
         "OddAtomDetector",

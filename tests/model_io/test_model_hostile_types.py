@@ -172,7 +172,7 @@ CASES = {
     "levels without shares": ("Table", column(3, levels=["red"]), "columns_.3.shares must be as many as levels"),
     "levels that are no text": ("Table", column(3, levels=[1]), "columns_.3.levels.0 must be text"),
     "text that is no UTF-8": ("Table", column(3, levels=["\ud800"]), "columns_.3.levels.0 must be text that can be wr"),
-    "a fill that is no number": ("Table", column(0, fill={"float": "nan"}), "columns_.0.fill must be a number"),
+    "a fill that is no number": ("Table", column(0, fill={"float": "inf"}), "columns_.0.fill must be a number"),
     "truth that is a number": ("Table", column(0, indicator=1), "columns_.0.indicator must be true or false"),
     "fewer columns": ("Table", lambda t, a: t["steps"][0][1]["attributes"]["columns_"].pop(), "each of 6 columns"),
     "a table of nothing": (

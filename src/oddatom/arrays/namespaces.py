@@ -55,6 +55,12 @@ def exceeds(Y: Any, limit: float) -> bool:
     return _is_graph(Y) or (Y.shape[0] > 0 and not max(float(xp.max(Y)), -float(xp.min(Y))) <= limit)
 
 
+def has_missing(X: Any) -> bool:
+    """Whether any number is missing (NaN), or may be: a graph does not know."""
+    xp = namespace(X)
+    return _is_graph(X) or bool(xp.any(xp.isnan(X)))
+
+
 def asinh(x: Any) -> Any:
     """Return the inverse hyperbolic sine; that of onnxruntime is of float32, so that a graph has it written out."""
     xp = namespace(x)

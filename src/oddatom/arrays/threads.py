@@ -12,11 +12,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numba
 import scipy.linalg.blas  # noqa: F401  numba's BLAS: loaded before threadpoolctl looks for libraries
@@ -28,6 +29,7 @@ from threadpoolctl import ThreadpoolController
 # A pass shorter than this (in nanoseconds) is not worth a parallel region; a chunk of a longer one takes about that.
 SERIAL_NS = 60_000.0
 MAX_CHUNKS = 64
+T = TypeVar("T")
 
 
 class _State:
@@ -100,6 +102,18 @@ class Plan(NamedTuple):
                 if n < wanted:
                     numba.set_num_threads(wanted)
                 region.pop("taken", None)
+
+
+def run_all(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """Return what tasks without arguments return, in their order; Python threads share them where there are several.
+
+    For work that is mostly NumPy's and numba's own, which does not hold Python's lock.
+    """
+    n = min(getattr(_here, "n_threads", 1), len(tasks))
+    if n < 2:
+        return [task() for task in tasks]
+    with ThreadPoolExecutor(n) as pool:
+        return list(pool.map(lambda task: task(), tasks))
 
 
 def split(n_rows: int, ns_per_row: float, rows_per_chunk: int = 1) -> Plan:

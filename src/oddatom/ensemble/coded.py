@@ -1,4 +1,8 @@
-"""Rows under the members of an ensemble: y ≈ c_k + g d_i, what the code takes of a row and what it leaves."""
+"""Rows under the members of an ensemble: y ≈ c_k + g d_i, what the code takes of a row and what it leaves.
+
+A row with missing cells (NaN) is coded by those that it has: the centroid next to them, and the atom that takes most
+of their deviation. The code then says what the missing ones are, so that they leave nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from oddatom.arrays.namespaces import chosen, matmul, namespace
+from oddatom.arrays.namespaces import chosen, has_missing, matmul, namespace
 from oddatom.arrays.twins import fastest, twin_of
 from oddatom.ensemble.fused import BLOCK, deviations, gains, scale_row
 from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.packed import Packed
-from oddatom.ensemble.trimmed import ROUNDING
+from oddatom.ensemble.trimmed import HIDDEN, ROUNDING
 from oddatom.scaling.asinh import AsinhScaling, asinh_rows
 
 
@@ -40,16 +44,16 @@ class CodedRows(NamedTuple):
     Attributes
     ----------
     units : (N, m)
-        Rows in the units of the scaling, as the histogram takes them.
+        Rows in the units of the scaling, as the histogram takes them; NaN where a value is missing.
     scaled : (N, m)
         y.
     stretch : (N, m)
         z/y, by which the square of a deviation is rescaled: see `oddatom.scaling.asinh`.
     deviation : (M, N, m)
-        y − c_k, 0 where that is rounding.
+        y − c_k, 0 where that is rounding, and g d_i where a cell is missing.
     taken, residual : (M, N, m)
         g d_i, and what it leaves of the deviation.
-    atom : (M, N) int
+    centroid, atom : (M, N) int
     packed : Packed
     histogram : Histogram
     """
@@ -60,6 +64,7 @@ class CodedRows(NamedTuple):
     deviation: Any
     taken: Any
     residual: Any
+    centroid: Any
     atom: Any
     packed: Packed
     histogram: Histogram
@@ -67,17 +72,31 @@ class CodedRows(NamedTuple):
 
 def coded_rows(X: Any, scaling: AsinhScaling, histogram: Histogram, packed: Packed) -> CodedRows:
     """Return rows X (N×m) under the members; the model's arrays are of X's library."""
+    xp = namespace(X)
     units, Y, stretch = asinh_rows(X, scaling)
     codes = fastest(choose, X)(X, scaling, packed)
     W = _deviation(Y, chosen(packed.centroids, codes.centroid))
-    taken = namespace(Y).expand_dims(codes.gain, axis=-1) * chosen(packed.atoms, codes.atom)
-    return CodedRows(units, Y, stretch, W, taken, W - taken, codes.atom, packed, histogram)
+    taken = xp.expand_dims(codes.gain, axis=-1) * chosen(packed.atoms, codes.atom)
+    if has_missing(X):
+        W = xp.where(find_absent(X, scaling), taken, W)
+    return CodedRows(units, Y, stretch, W, taken, W - taken, codes.centroid, codes.atom, packed, histogram)
 
 
 def rows_in_units(X: Any, scaling: AsinhScaling, histogram: Histogram, packed: Packed) -> CodedRows:
     """Return rows for parts that need them in units alone."""
     with np.errstate(over="ignore"):
-        return CodedRows(X * scaling.unit, None, None, None, None, None, None, packed, histogram)
+        return CodedRows(X * scaling.unit, None, None, None, None, None, None, None, packed, histogram)
+
+
+def find_absent(X: Any, scaling: AsinhScaling) -> Any:
+    """Return which cells of rows are missing (NaN), in the columns that members look at; none of a row without cells.
+
+    Such a row is coded as that of the medians.
+    """
+    xp = namespace(X)
+    used = scaling.spread < np.inf
+    lacking = xp.isnan(X)
+    return lacking & used & xp.any(used & ~lacking, axis=1, keepdims=True)
 
 
 def choose(X: Any, scaling: AsinhScaling, packed: Packed) -> RowCodes:
@@ -85,10 +104,20 @@ def choose(X: Any, scaling: AsinhScaling, packed: Packed) -> RowCodes:
     xp = namespace(X)
     Y = scaling.apply(X)
     near = xp.expand_dims(packed.half_norms, axis=1) - matmul(Y, xp.matrix_transpose(packed.centroids))
+    absent = xp.astype(find_absent(X, scaling), Y.dtype) if has_missing(X) else None
+    if absent is not None:
+        near = near - 0.5 * matmul(absent, xp.matrix_transpose(packed.centroids**2))
     k = xp.argmin(near, axis=-1)
     W = _deviation(Y, chosen(packed.centroids, k))
-    i = xp.argmax(xp.abs(matmul(W, xp.matrix_transpose(packed.atoms))), axis=-1)
-    gain = xp.sum(W * chosen(packed.atoms, i), axis=-1)
+    if absent is None:
+        i = xp.argmax(xp.abs(matmul(W, xp.matrix_transpose(packed.atoms))), axis=-1)
+        gain = xp.sum(W * chosen(packed.atoms, i), axis=-1)
+    else:
+        W = W * (1.0 - absent)
+        square = 1.0 - (1.0 - HIDDEN) * matmul(absent, xp.matrix_transpose(packed.atoms**2))
+        i = xp.argmax(xp.abs(matmul(W, xp.matrix_transpose(packed.atoms))) / xp.sqrt(square), axis=-1)
+        atoms = chosen(packed.atoms, i)
+        gain = xp.sum(W * atoms, axis=-1) / (1.0 - (1.0 - HIDDEN) * xp.sum(absent * atoms**2, axis=-1))
     return RowCodes(k, xp.where(gain == 0.0, xp.zeros_like(i), i), gain)  # of gains that tie at 0 the first
 
 
@@ -105,8 +134,8 @@ def row_codes(X: np.ndarray, scaling: AsinhScaling, packed: Packed) -> RowCodes:
     M, _, m = packed.centroids.shape
     shape = M, X.shape[0]
     codes = RowCodes(np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape))
-    scratch = np.empty((3 * m + 3, BLOCK)), np.empty(BLOCK, np.int64)
-    _codes(np.ascontiguousarray(X, np.float64), scaling, packed, *scratch, codes)
+    scratch = np.empty((4 * m + 4, BLOCK)), np.empty(BLOCK, np.int64)
+    _codes(np.ascontiguousarray(X, np.float64), scaling, packed._replace(group_terms=None), *scratch, codes)
     return codes
 
 
@@ -114,15 +143,17 @@ def row_codes(X: np.ndarray, scaling: AsinhScaling, packed: Packed) -> RowCodes:
 def _codes(X, scaling, packed, scratch, best_place, codes):
     unit, center, spread = scaling
     v = unit.size
-    Y, W, S = scratch[:v], scratch[v : 2 * v], scratch[2 * v : 3 * v]
-    acc, best, gain = scratch[3 * v], scratch[3 * v + 1], scratch[3 * v + 2]
+    Y, W, S, absent = scratch[:v], scratch[v : 2 * v], scratch[2 * v : 3 * v], scratch[3 * v : 4 * v]
+    acc, best, gain, square = scratch[4 * v], scratch[4 * v + 1], scratch[4 * v + 2], scratch[4 * v + 3]
     for start in range(0, X.shape[0], BLOCK):
         size = min(BLOCK, X.shape[0] - start)
+        some_missing = False
         for j in range(BLOCK):
-            scale_row(X, start + min(j, size - 1), unit, center, spread, Y, S, j)
+            share = scale_row(X, start + min(j, size - 1), unit, center, spread, Y, S, absent, j)[1]
+            some_missing |= share > 0.0
         for b in range(packed.centroids.shape[0]):
-            deviations(Y, packed.centroids[b], packed.half_norms[b], W, acc, best, best_place)
+            deviations(Y, packed.centroids[b], packed.half_norms[b], W, acc, best, best_place, absent, some_missing)
             codes.centroid[b, start : start + size] = best_place[:size]
-            gains(W, packed.atoms[b], acc, best, best_place, gain)
+            gains(W, packed.atoms[b], acc, best, best_place, gain, absent, square, some_missing)
             codes.atom[b, start : start + size] = best_place[:size]
             codes.gain[b, start : start + size] = gain[:size]

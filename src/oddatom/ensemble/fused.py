@@ -6,12 +6,13 @@ import numpy as np
 from numba import njit, prange
 
 from oddatom.arrays.threads import split
-from oddatom.ensemble.histogram import Histogram
+from oddatom.ensemble.histogram import Histogram, missing_nats
 from oddatom.ensemble.packed import Packed
-from oddatom.ensemble.trimmed import ROUNDING
+from oddatom.ensemble.trimmed import HIDDEN, ROUNDING
 from oddatom.scaling.asinh import BEND, FARTHEST, TOP, AsinhScaling
 
 BLOCK = 64  # rows computed side by side
+STRAIGHT = 1e-8  # |z| below it is y to the last digit
 
 
 def fused_parts(
@@ -21,47 +22,75 @@ def fused_parts(
     packed: Packed,
     members: np.ndarray,
     of_rows: np.ndarray,
+    missing: np.ndarray,
 ) -> None:
-    """Put the built-in parts of rows X (N×m) into the first four and two columns of `members` (N, M, ·) and `of_rows`.
+    """Put the built-in parts of rows X (N×m) into the first columns of `members` (N, M, ·) and `of_rows`.
 
-    Those of a row do not depend on the rows around it.
+    These are four, a fifth where `packed` has groups and `members` room for it, and two. `missing` (N,) gets the share
+    of cells that a row lacks, of the columns that members look at. What a row gets does not depend on the rows around
+    it.
     """
     N, m = X.shape
     M, K, v = packed.centroids.shape
     n, q = packed.atoms.shape[1], packed.directions.shape[1]
+    groups = np.zeros((0, 0))
+    if packed.group_terms is not None and members.shape[2] > 4:
+        groups = np.maximum(packed.group_terms.sum(axis=-1), 0.0)
     plan = split(N, M * (v * (K + n + q) / 6 + 60) + 25 * m, rows_per_chunk=BLOCK)
     plan.run(
         _rows,
         np.ascontiguousarray(X),
         scaling,
-        (histogram.low, histogram.high, histogram.steps, histogram.cost),
-        packed,
-        np.empty((plan.k, 3 * v + 6, BLOCK)),
+        (histogram.low, histogram.high, histogram.steps, histogram.cost, missing_nats(histogram)),
+        packed._replace(group_terms=None),
+        groups,
+        np.empty((plan.k, 4 * v + 7, BLOCK)),
         np.empty((plan.k, BLOCK), np.int64),
-        (members, of_rows),
+        (members, of_rows, missing),
     )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def scale_row(X, row, unit, center, spread, Y, S, j):
-    """Scale a row into column j of Y, and put √(z/y) into that of S; return ‖y‖²."""
+def scale_row(X, row, unit, center, spread, Y, S, absent, j):
+    """Scale a row into column j of Y, and put √(z/y) into that of S; return ‖y‖² and the share of missing cells.
+
+    Missing cells are marked in `absent`, unless all are missing: such a row is coded as that of the medians.
+    """
     total = 0.0
+    n_absent, n_used = 0, 0
     for f in range(unit.size):
-        z = (X[row, f] * unit[f] - center[f]) / spread[f] if spread[f] < np.inf else 0.0
+        x = X[row, f]
+        absent[f, j] = 0.0
+        used = spread[f] < np.inf
+        n_used += 1 if used else 0
+        if np.isnan(x):
+            Y[f, j] = 0.0
+            S[f, j] = 1.0
+            if used:
+                absent[f, j] = 1.0
+                n_absent += 1
+            continue
+        z = (x * unit[f] - center[f]) / spread[f] if used else 0.0
         a = BEND * min(abs(z), TOP)
         y = np.copysign(np.log(a + np.sqrt(a * a + 1.0)) / BEND, z)  # asinh to an absolute 1e-16, thrice as fast
         Y[f, j] = y
-        S[f, j] = np.sqrt(min(abs(z), FARTHEST) / abs(y)) if y != 0.0 else 1.0
+        S[f, j] = np.sqrt(min(abs(z), FARTHEST) / abs(y)) if abs(z) > STRAIGHT else 1.0
         total += y * y
-    return total
+    if n_absent == n_used:
+        for f in range(unit.size):
+            absent[f, j] = 0.0
+    return total, n_absent / n_used if n_absent > 0 else 0.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _rarity(X, row, unit, low, high, steps, cost):
+def _rarity(X, row, unit, low, high, steps, cost, missing):
     last = cost.shape[1] - 1
     total = 0.0
     for f in range(X.shape[1]):
         u = X[row, f] * unit[f]
+        if np.isnan(u):
+            total += missing[f]
+            continue
         if u < low[f]:
             b = 0
         elif u > high[f]:
@@ -92,8 +121,8 @@ def _product(T, i, Y, acc):
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
-def deviations(Y, C, half, W, acc, best, chosen):
-    """Put y − c of the nearest centroid c into W, 0 where that is rounding."""
+def deviations(Y, C, half, W, acc, best, chosen, absent, some_missing):
+    """Put y − c of the nearest centroid c into W, 0 where that is rounding or a cell is missing."""
     for j in range(BLOCK):
         best[j] = -np.inf
         chosen[j] = 0
@@ -101,6 +130,11 @@ def deviations(Y, C, half, W, acc, best, chosen):
         for j in range(BLOCK):
             acc[j] = -half[k]
         _product(C, k, Y, acc)
+        if some_missing:
+            for f in range(C.shape[1]):
+                a = 0.5 * C[k, f] * C[k, f]
+                for j in range(BLOCK):
+                    acc[j] += a * absent[f, j]
         for j in range(BLOCK):
             if acc[j] > best[j]:
                 best[j] = acc[j]
@@ -108,7 +142,7 @@ def deviations(Y, C, half, W, acc, best, chosen):
     for f in range(C.shape[1]):
         for j in range(BLOCK):
             w = Y[f, j] - C[chosen[j], f]
-            W[f, j] = w if abs(w) > ROUNDING * (1.0 + abs(Y[f, j])) else 0.0
+            W[f, j] = w if abs(w) > ROUNDING * (1.0 + abs(Y[f, j])) and absent[f, j] == 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
@@ -130,8 +164,8 @@ def _distances(W, V, gain, rest, acc, distance):
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
-def gains(W, D, acc, best, chosen, c):
-    """Choose the atom with the largest |d·w| for every row; put d·w into c."""
+def gains(W, D, acc, best, chosen, c, absent, square, some_missing):
+    """Choose the atom that takes most of every row; put its gain into c, and what it takes into W's missing cells."""
     for j in range(BLOCK):
         best[j] = -1.0
         chosen[j] = 0
@@ -139,12 +173,31 @@ def gains(W, D, acc, best, chosen, c):
         for j in range(BLOCK):
             acc[j] = 0.0
         _product(D, i, W, acc)
+        if not some_missing:
+            for j in range(BLOCK):
+                a = abs(acc[j])
+                if a > best[j]:
+                    best[j] = a
+                    chosen[j] = i
+                    c[j] = acc[j]
+            continue
         for j in range(BLOCK):
-            a = abs(acc[j])
+            square[j] = 1.0
+        for f in range(D.shape[1]):
+            a = (1.0 - HIDDEN) * D[i, f] * D[i, f]
+            for j in range(BLOCK):
+                square[j] -= a * absent[f, j]
+        for j in range(BLOCK):
+            a = abs(acc[j]) / np.sqrt(square[j])
             if a > best[j]:
                 best[j] = a
                 chosen[j] = i
-                c[j] = acc[j]
+                c[j] = acc[j] / square[j]
+    if some_missing:
+        for f in range(D.shape[1]):
+            for j in range(BLOCK):
+                if absent[f, j] > 0.0:
+                    W[f, j] = c[j] * D[chosen[j], f]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
@@ -161,26 +214,31 @@ def _residuals(W, S, D, precision, chosen, c, residual, largest):
             largest[j] = max(largest[j], e * e * precision[f])
 
 
-@njit(cache=True, nogil=True)
-def _some_rows(X, scaling, histogram, packed, scratch, chosen, out, lo, hi):
-    members, of_rows = out
+@njit(cache=True, nogil=True, error_model="numpy")
+def _some_rows(X, scaling, histogram, packed, groups, scratch, chosen, out, lo, hi):
+    members, of_rows, missing = out
     unit, center, spread = scaling
-    low, high, steps, costs = histogram
+    low, high, steps, costs, missing_costs = histogram
     v = unit.size
-    Y, W, S = scratch[:v], scratch[v : 2 * v], scratch[2 * v : 3 * v]
+    Y, W, S, absent = scratch[:v], scratch[v : 2 * v], scratch[2 * v : 3 * v], scratch[3 * v : 4 * v]
     # One by one: numba takes arrays that were unpacked for strided ones.
-    acc, best, distance = scratch[3 * v], scratch[3 * v + 1], scratch[3 * v + 2]
-    c, residual, largest = scratch[3 * v + 3], scratch[3 * v + 4], scratch[3 * v + 5]
+    acc, best, distance = scratch[4 * v], scratch[4 * v + 1], scratch[4 * v + 2]
+    c, residual, largest, square = scratch[4 * v + 3], scratch[4 * v + 4], scratch[4 * v + 5], scratch[4 * v + 6]
     for start in range(lo, hi, BLOCK):
         size = min(BLOCK, hi - start)
+        some_missing = False
         for j in range(BLOCK):
             row = start + min(j, size - 1)
-            of_rows[row, 0] = _rarity(X, row, unit, low, high, steps, costs)
-            of_rows[row, 1] = scale_row(X, row, unit, center, spread, Y, S, j)
+            of_rows[row, 0] = _rarity(X, row, unit, low, high, steps, costs, missing_costs)
+            of_rows[row, 1], missing[row] = scale_row(X, row, unit, center, spread, Y, S, absent, j)
+            some_missing |= missing[row] > 0.0
         for b in range(members.shape[1]):
-            deviations(Y, packed.centroids[b], packed.half_norms[b], W, acc, best, chosen)
+            deviations(Y, packed.centroids[b], packed.half_norms[b], W, acc, best, chosen, absent, some_missing)
+            if groups.size > 0:
+                for j in range(size):
+                    members[start + j, b, 4] = groups[b, chosen[j]]
+            gains(W, packed.atoms[b], acc, best, chosen, c, absent, square, some_missing)
             _distances(W, packed.directions[b], packed.direction_gain[b], packed.rest_precision[b], acc, distance)
-            gains(W, packed.atoms[b], acc, best, chosen, c)
             _residuals(W, S, packed.atoms[b], packed.feature_precision[b], chosen, c, residual, largest)
             cost, gain_precision, precision = packed.cost[b], packed.gain_precision[b], packed.precision[b]
             for j in range(size):
@@ -192,10 +250,10 @@ def _some_rows(X, scaling, histogram, packed, scratch, chosen, out, lo, hi):
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _rows(X, scaling, histogram, packed, scratch, chosen, out, k, parallel):
+def _rows(X, scaling, histogram, packed, groups, scratch, chosen, out, k, parallel):
     N = X.shape[0]
     if parallel:
         for c in prange(k):
-            _some_rows(X, scaling, histogram, packed, scratch[c], chosen[c], out, N * c // k, N * (c + 1) // k)
+            _some_rows(X, scaling, histogram, packed, groups, scratch[c], chosen[c], out, N * c // k, N * (c + 1) // k)
     else:
-        _some_rows(X, scaling, histogram, packed, scratch[0], chosen[0], out, 0, N)
+        _some_rows(X, scaling, histogram, packed, groups, scratch[0], chosen[0], out, 0, N)

@@ -9,6 +9,7 @@ import numpy as np
 from oddatom.ensemble.trimmed import (
     LLOYD_STEPS,
     SWEEPS,
+    Missing,
     Spread,
     code_one,
     deviations,
@@ -67,7 +68,13 @@ class Member(NamedTuple):
 
 
 def learn_member(
-    Y: np.ndarray, rarity: np.ndarray, t: float, sizes: Sizes, rng: np.random.RandomState, usual: np.ndarray
+    Y: np.ndarray,
+    rarity: np.ndarray,
+    t: float,
+    sizes: Sizes,
+    rng: np.random.RandomState,
+    usual: np.ndarray,
+    missing: Missing | None = None,
 ) -> Member:
     """Learn centroids, atoms of the deviations, and the statistics of both, leaving out a share t at every step.
 
@@ -84,29 +91,33 @@ def learn_member(
         Draws the starts.
     usual : (K, m)
         A row of each usual kind, to be the centroids; none where rows do not come in kinds.
+    missing : Missing, optional
+        Cells that the rows lack; Y is 0 there.
     """
     n, m = Y.shape
     K = max(1, min(sizes.n_centroids, n // ROWS_PER_CENTROID))
     starts = rng.permutation(_least(rarity, t))[:K]
     steps: list[float] = []
     if usual.size:
-        C, distance = usual, nearest(Y, usual)[1]
+        C, distance = usual, nearest(Y, usual, missing)[1]
         steps.append(float(distance[kept(distance, t)].mean()))
     else:
-        C = learn_centroids(Y, Y[starts], t, steps)
+        C = learn_centroids(Y, Y[starts], t, steps, missing)
     steps += steps[-1:] * (LLOYD_STEPS - len(steps))  # where it stopped early
-    W = deviations(Y, C, nearest(Y, C)[0])
-    energy = np.einsum("ij,ij->i", W, W)
+    W = deviations(Y, C, nearest(Y, C, missing)[0], missing)
+    energy = np.einsum("ij,ij->i", W, W) * (1.0 if missing is None else missing.whole)
 
     calm = _least(energy, t)
     calm = calm[energy[calm] > 0.0]
     n_atoms = min(sizes.n_atoms, m, max(2, n // ROWS_PER_ATOM))
     D = W[rng.permutation(calm)[:n_atoms]]
     D = D / np.linalg.norm(D, axis=1, keepdims=True) if calm.size else np.eye(1, m)
-    D = learn_atoms(W, D, t, steps)
+    D = learn_atoms(W, D, t, steps, missing)
     steps += steps[-1:] * (LLOYD_STEPS + SWEEPS - len(steps))
 
-    chosen, gain, residual = code_one(W, D)
+    chosen, gain, residual = code_one(W, D, missing)
+    if missing is not None:  # a missing cell is what the code makes of it
+        W = np.where(missing.absent, gain[:, None] * D[chosen], W)
     rows = np.flatnonzero(kept(residual, t))
     count = np.bincount(chosen[rows], minlength=D.shape[0])
     share = (count + 0.5) / (rows.size + 1.0)
@@ -117,7 +128,8 @@ def learn_member(
     name = np.log((1.0 - share) / share) - np.log1p(-share).sum()
 
     left = (stretch(Y[rows]) * (W[rows] - gain[rows, None] * D[chosen[rows]])) ** 2
-    feature_noise = left.mean(axis=0)
+    present = rows.size if missing is None else np.maximum(np.count_nonzero(~missing.absent[rows], axis=0), 1)
+    feature_noise = left.sum(axis=0) / present
     feature_noise = feature_noise + max(FEATURE_RIDGE * feature_noise.mean(), floor or noise)
     return Member(
         centroids=C,

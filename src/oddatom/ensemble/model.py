@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from oddatom.arrays.block import Block
 from oddatom.arrays.namespaces import like, namespace
+from oddatom.arrays.threads import run_all
 from oddatom.boundary.plane import fit_one_class
 from oddatom.ensemble.coded import rows_in_units
 from oddatom.ensemble.histogram import Histogram, fit_histogram, nats
 from oddatom.ensemble.joining import Calibration, fit_calibration, join, z_formula, z_scores
+from oddatom.ensemble.levels import Levels, fit_levels, shift_rows
 from oddatom.ensemble.members import Sizes, learn_member, usual_rows
+from oddatom.ensemble.naive_bayes import fit_context
 from oddatom.ensemble.packed import Packed, pack
-from oddatom.ensemble.parts import BUILT_IN, PARTS, in_order, value
+from oddatom.ensemble.parts import BUILT_IN, PARTS, Part, in_order, value
 from oddatom.ensemble.row_parts import RowParts, formula_parts, row_parts, split_names
+from oddatom.ensemble.trimmed import find_missing, learn_spread
 from oddatom.passes.group import ShardGroup
 from oddatom.rows.array import OneClassShard
-from oddatom.scaling.asinh import AsinhScaling, fit_asinh
+from oddatom.scaling.asinh import AsinhScaling, column_ends, fit_asinh
 
 PLANE_ROWS = 4096  # enough for a plane in five dimensions
+CALIBRATION_ROWS = 5000  # enough for quartiles
+BULK_ROWS, BULK_TRIM = 4096, 0.35  # rows that the covariance of all is learned from, and the share left out
 OF_ALL = ("joined", "margin")  # scores that are made of several parts
 
 
@@ -66,6 +73,8 @@ class Ensemble(NamedTuple):
         How each member was learned, see `Member`.
     names : tuple of str
         Of the parts, those of members first.
+    levels : Levels or None
+        Numbers that are taken as deviations from what is usual in their category; None where there is no category.
     """
 
     scaling: AsinhScaling
@@ -78,6 +87,7 @@ class Ensemble(NamedTuple):
     rho: float
     history: np.ndarray
     names: tuple[str, ...] = BUILT_IN
+    levels: Levels | None = None
 
     @property
     def n_groups(self) -> int:
@@ -103,17 +113,23 @@ class Ensemble(NamedTuple):
         M, p = self.packed.centroids.shape[0], len(members)
         of_members = [p * b + members.index(name) for b in range(M) for name in names if name in members]
         of_rows = [p * (M - 1) + self.names.index(name) for name in names if name not in members]
-        calibration = Calibration(*(each[of_members + of_rows] for each in self.calibration))
+        places = of_members + of_rows
+        calibration = self.calibration.map(lambda each: each[places])
         weights = self.weights[[self.names.index(name) for name in names]]
         return self._replace(calibration=calibration, weights=weights, names=tuple(names))
 
     def parts(self, X: Any) -> RowParts:
         """Return the parts of rows."""
-        return row_parts(X, self.scaling, self.histogram, self.packed, self.names)
+        return row_parts(self.shifted(X), self.scaling, self.histogram, self.packed, self.names)
+
+    def shifted(self, X: Any) -> Any:
+        """Return rows with numbers as deviations from what is usual in their category, see `ensemble/levels.py`."""
+        return shift_rows(X, self.levels)
 
     def held_out(self, X: np.ndarray, parts: RowParts) -> RowParts:
         """Return the parts of rows that the statistics of the columns were made of, each left out of them."""
-        rows, in_units = parts.rows.copy(), rows_in_units(X, self.scaling, self.histogram, self.packed)
+        rows = parts.rows.copy()
+        in_units = rows_in_units(self.shifted(X), self.scaling, self.histogram, self.packed)
         for place, name in enumerate(split_names(self.names)[1]):
             if PARTS[name].held_out is not None:
                 rows[:, place] = value(PARTS[name], in_units, held_out=True)
@@ -143,7 +159,7 @@ class Ensemble(NamedTuple):
         """Return one of the scores of rows from the parts that it needs alone, by their formulas."""
         joined = [part for part in self.names if PARTS[part].joined]
         some = self.only(joined if name in OF_ALL else [name]).like(X)
-        parts = formula_parts(X, some.scaling, some.histogram, some.packed, some.names)
+        parts = formula_parts(some.shifted(X), some.scaling, some.histogram, some.packed, some.names)
         return some.score(z_formula(parts, some.calibration), name)
 
 
@@ -173,40 +189,67 @@ def learn_ensemble(
     categorical : (m,) of bool, optional
         Columns that hold codes of categories.
     """
-    levels = np.zeros(X.shape[1], bool) if categorical is None else categorical
-    scaling = _leave_out_categories(X, fit_asinh(X), levels)
-    U = X * scaling.unit
-    histogram = fit_histogram(U, np.where(levels, scaling.unit, 0.0))
+    codes = np.zeros(X.shape[1], bool) if categorical is None else categorical
+    levels = fit_levels(X, codes)
+    rows = shift_rows(X, levels)
+    scaling, two_valued = _leave_out_categories(rows, fit_asinh(rows), codes)
+    histogram, U = _fit_columns(rows, scaling, codes, two_valued, levels)
     rarity = nats(U, histogram).sum(axis=1)
-    Y = scaling.apply(X)
+    Y = scaling.apply(rows)
+    missing = find_missing(rows, scaling.spread < np.inf)
     place = np.arange(X.shape[0])
     usual = [usual_rows(Y, rarity, t, 2 * sizes.n_centroids) for t in trims]
-    members = []
+    tasks = []
     for group in range(n_groups):
         pool = place[place % n_groups != group]
         for t, kinds in zip(trims, usual, strict=True):
-            rows = rng.permutation(pool)[: sizes.n_rows]
-            members.append(learn_member(Y[rows], rarity[rows], t, sizes, rng, kinds))
-    packed = pack(members)
+            some = rng.permutation(pool)[: sizes.n_rows]
+            lacking = None if missing is None else missing.rows(some)
+            own = np.random.RandomState(rng.randint(2**31 - 1))  # so that members may be learned side by side
+            tasks.append(partial(learn_member, Y[some], rarity[some], t, sizes, own, kinds, lacking))
+    members = run_all(tasks)
+    packed = pack(members, learn_spread(Y[:BULK_ROWS], sizes.n_directions, BULK_TRIM, rng))
+    if any(kinds.size for kinds in usual):  # centroids are kinds of rows, all of them common: none is a small group
+        packed = packed._replace(group_terms=np.zeros(packed.centroids.shape))
     names = in_order()
-    parts = row_parts(X, scaling, histogram, packed, names)
-    calibration = fit_calibration(parts)
+    parts = row_parts(rows, scaling, histogram, packed, names)
+    first = RowParts(*(values[:CALIBRATION_ROWS] for values in parts))
+    calibration = fit_calibration(first, names)
     Z = z_scores(parts, calibration)
-    weights = np.array([PARTS[name].weight for name in names])
+    weights = np.array([_weight(PARTS[name], histogram) for name in names])
     weights /= weights.sum()
     history = np.stack([member.history for member in members])
-    model = Ensemble(scaling, histogram, packed, len(trims), calibration, weights, np.empty(0), 0.0, history, names)
-    some = np.ascontiguousarray(model.typicality(Z[:PLANE_ROWS]))
-    svm = fit_one_class(ShardGroup([OneClassShard(Block.dense(some))]), some.shape[1], nu)
+    model = Ensemble(
+        scaling, histogram, packed, len(trims), calibration, weights, np.empty(0), 0.0, history, names, levels
+    )
+    typical = np.ascontiguousarray(model.typicality(Z[:PLANE_ROWS]))
+    svm = fit_one_class(ShardGroup([OneClassShard(Block.dense(typical))]), typical.shape[1], nu)
     return model._replace(plane=svm.w, rho=svm.rho - svm.tolerance), parts
 
 
-def _leave_out_categories(X: np.ndarray, scaling: AsinhScaling, levels: np.ndarray) -> AsinhScaling:
+def _weight(part: Part, histogram: Histogram) -> float:
+    """Return the weight of a part, 0 where what it needs is not there."""
+    return 0.0 if part.needs is not None and getattr(histogram, part.needs) is None else part.weight
+
+
+def _fit_columns(
+    rows: np.ndarray, scaling: AsinhScaling, codes: np.ndarray, two_valued: np.ndarray, levels: Levels | None
+) -> tuple[Histogram, np.ndarray]:
+    """Return the statistics of the columns, and the rows in the scaling's units."""
+    U = rows * scaling.unit
+    steps = np.where(codes, scaling.unit, 0.0)
+    shifted = np.isin(np.arange(U.shape[1]), () if levels is None else levels.columns)
+    histogram = fit_histogram(U, steps, shifted)
+    return histogram._replace(context=fit_context(U, steps, two_valued & ~codes)), U
+
+
+def _leave_out_categories(X: np.ndarray, scaling: AsinhScaling, codes: np.ndarray) -> tuple[AsinhScaling, np.ndarray]:
     """Return the scaling with columns of categories made 0, and those of two values unless there are no others.
 
-    Members would find the rarer value many deviations away. Histograms and tails know how rare it is.
+    Members would find the rarer value many deviations away. Histograms and tails know how rare it is. Also return which
+    columns have two values.
     """
-    low, high = X.min(axis=0), X.max(axis=0)
-    pairs = (low < high) & ((low == X) | (high == X)).all(axis=0)
-    left_out = levels if (levels | pairs).all() else levels | pairs
-    return scaling._replace(spread=np.where(left_out, np.inf, scaling.spread))
+    low, high = column_ends(X)
+    two_valued = (low < high) & ((low == X) | (high == X) | np.isnan(X)).all(axis=0)
+    left_out = codes if (codes | two_valued).all() else codes | two_valued
+    return scaling._replace(spread=np.where(left_out, np.inf, scaling.spread)), two_valued

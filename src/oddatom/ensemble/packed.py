@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from oddatom.ensemble.members import Member
+from oddatom.ensemble.trimmed import Spread
+from oddatom.scaling.asinh import stretch
 
 
 class Packed(NamedTuple):
@@ -23,10 +25,18 @@ class Packed(NamedTuple):
     directions: np.ndarray  # (M, q, m)
     direction_gain: np.ndarray  # (M, q) 1/λ − 1/σ²
     rest_precision: np.ndarray  # (M,) 1/σ²
+    group_terms: np.ndarray | None = None  # (M, K, m) of `parts/group_distance.py`; None in older models
 
 
-def pack(members: Sequence[Member]) -> Packed:
-    """Put members side by side."""
+def pack(members: Sequence[Member], bulk: Spread | None = None) -> Packed:
+    """Put members side by side.
+
+    Parameters
+    ----------
+    members : sequence of Member
+    bulk : Spread, optional
+        That of all scaled rows around 0, by which the distances of the centroids are measured.
+    """
     K = max(member.centroids.shape[0] for member in members)
     n = max(member.atoms.shape[0] for member in members)
     halves = [0.5 * np.einsum("ij,ij->i", member.centroids, member.centroids) for member in members]
@@ -41,7 +51,14 @@ def pack(members: Sequence[Member]) -> Packed:
         directions=np.stack([member.spread.directions for member in members]),
         direction_gain=np.stack([1.0 / member.spread.variances - 1.0 / member.spread.rest for member in members]),
         rest_precision=np.array([1.0 / member.spread.rest for member in members]),
+        group_terms=None if bulk is None else np.stack([_pad(_terms(member, bulk), K) for member in members]),
     )
+
+
+def _terms(member: Member, bulk: Spread) -> np.ndarray:
+    """Return the squared Mahalanobis distance of every centroid from the medians, feature by feature."""
+    C = member.centroids * stretch(member.centroids)
+    return bulk.terms(C)
 
 
 def _pad(values: np.ndarray, size: int, fill: float = 0.0) -> np.ndarray:

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oddatom.arrays.namespaces import namespace
+from oddatom.arrays.namespaces import has_missing, namespace
 from oddatom.arrays.twins import fastest, twin_of
 from oddatom.ensemble.coded import coded_rows, rows_in_units
 from oddatom.ensemble.fused import fused_parts
 from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.packed import Packed
-from oddatom.ensemble.parts import BUILT_IN, PARTS, value
+from oddatom.ensemble.parts import BUILT_IN, FUSED, PARTS, value
 from oddatom.scaling.asinh import AsinhScaling
 
 
@@ -26,12 +26,15 @@ class RowParts(NamedTuple):
         Those of each member.
     rows : (N, q)
         Those of the row alone.
+    missing : (N,)
+        Share of the cells that a row lacks, of the columns that members look at.
 
-    Either is None where there are no names of its kind.
+    The first two are None where there are no names of their kind, the last where it is known that no cell is missing.
     """
 
     members: Any
     rows: Any
+    missing: Any = None
 
 
 def split_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -56,7 +59,14 @@ def formula_parts(
     rows = (rows_in_units if in_units else coded_rows)(X, scaling, histogram, packed)
     by_member = [xp.permute_dims(value(PARTS[name], rows), (1, 0)) for name in members]
     by_row = [value(PARTS[name], rows) for name in of_rows]
-    return RowParts(xp.stack(by_member, axis=2) if members else None, xp.stack(by_row, axis=1) if of_rows else None)
+    missing = None
+    if has_missing(X):
+        used = xp.astype(scaling.spread < np.inf, X.dtype)
+        lacking = xp.sum(xp.astype(xp.isnan(X), X.dtype) * used, axis=1)
+        missing = lacking / xp.clip(xp.sum(used), 1.0, None)
+    return RowParts(
+        xp.stack(by_member, axis=2) if members else None, xp.stack(by_row, axis=1) if of_rows else None, missing
+    )
 
 
 @twin_of(formula_parts)
@@ -65,11 +75,12 @@ def kernel_parts(
 ) -> RowParts:
     """Return the built-in parts, which come first, from one pass over the rows, and others by their formulas."""
     shapes = [(X.shape[0], packed.centroids.shape[0]), (X.shape[0],)]
-    out = RowParts(*(np.empty((*shape, len(some))) for shape, some in zip(shapes, split_names(names), strict=True)))
+    members, rows = (np.empty((*shape, len(some))) for shape, some in zip(shapes, split_names(names), strict=True))
+    out = RowParts(members, rows, np.empty(X.shape[0]))
     fused_parts(X, scaling, histogram, packed, *out)
-    if others := [name for name in names if name not in BUILT_IN]:
+    if others := [name for name in names if name not in FUSED]:
         found = formula_parts(X, scaling, histogram, packed, others)
-        for whole, some in zip(out, found, strict=True):
+        for whole, some in zip(out[:2], found[:2], strict=True):
             if some is not None:
                 whole[..., whole.shape[-1] - some.shape[-1] :] = some
     return out

@@ -27,7 +27,7 @@ def feature_shares(X: Any, ensemble: Ensemble, Z: Any, name: str) -> Any:
     name : str
         The score.
     """
-    rows = coded_rows(X, ensemble.scaling, ensemble.histogram, ensemble.packed)
+    rows = coded_rows(ensemble.shifted(X), ensemble.scaling, ensemble.histogram, ensemble.packed)
     of_part = _part_shares(ensemble, Z, name)
     total = 0.0 * rows.scaled
     for part, share in of_part.items():

@@ -6,8 +6,10 @@ interpolated between quantiles. Beyond such a point u it grows with the logarith
     cost(x) = cost(u) + 3 log(d / u) ,
 
 and where a column is positive and spans more than a factor of four, also with d and u measured on a logarithmic scale,
-whichever is more: a value ten times too small, or of the wrong sign, is far out there. A value that a share p of the
-rows has costs −log p, and log 50 at most: by itself, to be rare is no error.
+whichever is more: a value ten times too small is far out there, and one of the wrong sign further still, because below
+0 that scale is a hundred times finer. A value that a share p of the rows has costs −log p, and log 50 at most: by
+itself, to be rare is no error. A missing value costs nothing where one in fifty is missing, and −log p − log 50 where
+fewer are.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ CAP = -float(np.log(SHARES[-1]))  # nats of a value that is rare but not far out
 GROWTH = 3.0  # a tail of this power: between those of amounts and of measurements
 SPAN = 4.0  # largest over smallest usual value, above which a positive column is looked at on a logarithmic scale too
 ROUNDING = 1e-12  # of the median: a value nearer to it is the median
+BELOW_ZERO = 0.01  # the root of the logarithmic scale below 0, in units of that above
 LEAST = 1e-100  # of the largest value: below it there is no logarithmic scale
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -46,8 +49,12 @@ class Tails(NamedTuple):
         Added to d and u: 0, or the size of the column on a side of the median where there is no row.
     edge_cost : (m, 2)
         cost(u).
-    root : (m,)
-        The logarithmic scale is asinh(x / root).
+    root, root_below : (m,)
+        The logarithmic scale is asinh(x / root), below 0 with another root.
+    missing : (m,)
+        Cost of a missing value.
+
+    The last two are None in models that were saved before there were any: the root is the same then, and the cost 0.
     """
 
     knots: np.ndarray
@@ -58,6 +65,8 @@ class Tails(NamedTuple):
     reach: np.ndarray
     edge_cost: np.ndarray
     root: np.ndarray
+    root_below: np.ndarray | None = None
+    missing: np.ndarray | None = None
 
 
 def tail_nats(U: Any, tails: Tails, *, held_out: bool = False) -> Any:
@@ -65,6 +74,10 @@ def tail_nats(U: Any, tails: Tails, *, held_out: bool = False) -> Any:
 
     With `held_out` each row is left out of the rows that tell how far out the edges are.
     """
+    if tails.root_below is None:
+        tails = tails._replace(root_below=tails.root)
+    if tails.missing is None:
+        tails = tails._replace(missing=0.0 * tails.root)
     return fastest(tail_formula, U)(U, tails._replace(edge=tails.next_edge) if held_out else tails)
 
 
@@ -76,7 +89,7 @@ def tail_formula(U: Any, tails: Tails) -> Any:
         width = tails.knots[:, k + 1] - tails.knots[:, k]
         share = (U - tails.knots[:, k]) / xp.where(width > 0.0, width, xp.ones_like(width))
         total = total + (tails.cost[:, k + 1] - tails.cost[:, k]) * xp.clip(share, 0.0, 1.0)
-    scales = (U, asinh(U / tails.root))
+    scales = (U, asinh(U / xp.where(U < 0.0, tails.root_below, tails.root)))
     for side, sign in ((0, -1.0), (1, 1.0)):
         beyond = xp.zeros_like(U)
         for scale, T in enumerate(scales):
@@ -87,7 +100,7 @@ def tail_formula(U: Any, tails: Tails) -> Any:
             growth = GROWTH * xp.log(ratio)
             beyond = xp.where(growth > beyond, growth, beyond)
         total = xp.where(beyond > 0.0, tails.edge_cost[:, side] + beyond, total)
-    return total
+    return xp.where(xp.isnan(U), tails.missing, total)
 
 
 @twin_of(tail_formula)
@@ -104,6 +117,9 @@ def _tail_rows(U, tails, lo, hi, out):
     for j in range(lo, hi):
         for f in range(m):
             u = U[j, f]
+            if np.isnan(u):
+                out[j, f] = tails.missing[f]
+                continue
             first, last = 0, K - 1  # the knots around u
             while last - first > 1:
                 middle = (first + last) // 2
@@ -122,7 +138,8 @@ def _tail_rows(U, tails, lo, hi, out):
                 beyond = GROWTH * np.log((d + reach) / (edge + reach))
             edge, reach = tails.edge[f, side, 1], tails.reach[f, side, 1]
             if edge < np.inf:
-                d = sign * (np.arcsinh(u / tails.root[f]) - tails.center[f, 1])
+                root = tails.root_below[f] if u < 0.0 else tails.root[f]
+                d = sign * (np.arcsinh(u / root) - tails.center[f, 1])
                 if d > edge:
                     beyond = max(beyond, GROWTH * np.log((d + reach) / (edge + reach)))
             out[j, f] = tails.edge_cost[f, side] + beyond if beyond > 0.0 else cost
@@ -138,19 +155,36 @@ def _tails(U, tails, out, k, parallel):
         _tail_rows(U, tails, 0, N, out)
 
 
-def fit_tails(U: np.ndarray, code_steps: np.ndarray | None = None) -> Tails:
-    """Fit to rows U (N×m), in the scaling's units; see `fit_histogram` for `code_steps`."""
-    steps = np.zeros(U.shape[1]) if code_steps is None else code_steps
-    columns = [
-        _fit_column(np.sort(v)) if step == 0.0 else _fit_codes(v, step) for v, step in zip(U.T, steps, strict=True)
-    ]
+def fit_tails(U: np.ndarray, code_steps: np.ndarray | None = None, shifted: np.ndarray | None = None) -> Tails:
+    """Fit to rows U (N×m), in the scaling's units.
+
+    Parameters
+    ----------
+    U : (N, m)
+        NaN is a missing value.
+    code_steps : (m,), optional
+        See `fit_histogram`.
+    shifted : (m,) of bool, optional
+        Columns whose numbers have no zero of their own, so that they have no logarithmic scale.
+    """
+    N, m = U.shape
+    steps = np.zeros(m) if code_steps is None else code_steps
+    differences = np.zeros(m, bool) if shifted is None else shifted
+    columns, missing = [], np.empty(m)
+    for f, v in enumerate(U.T):
+        values = v[~np.isnan(v)]
+        missing[f] = max(-np.log((N - values.size + 0.5) / (N + 1.0)) - CAP, 0.0)
+        some = values if values.size else np.zeros(1)
+        columns.append(_fit_codes(some, steps[f]) if steps[f] > 0.0 else _fit_column(np.sort(some), differences[f]))
     K = max(len(points) for points, *_ in columns)
-    knots, cost = np.empty((len(columns), K)), np.empty((len(columns), K))
+    knots, cost = np.empty((m, K)), np.empty((m, K))
     for f, (points, *_) in enumerate(columns):
-        values = sorted(points)
-        knots[f], cost[f] = values[-1], points[values[-1]]
-        knots[f, : len(values)], cost[f, : len(values)] = values, [points[value] for value in values]
-    return Tails(knots, cost, *(np.stack(some) for some in zip(*(rest for _, *rest in columns), strict=True)))
+        ordered = sorted(points)
+        knots[f], cost[f] = ordered[-1], points[ordered[-1]]
+        knots[f, : len(ordered)], cost[f, : len(ordered)] = ordered, [points[value] for value in ordered]
+    rest = [np.stack(some) for some in zip(*(rest for _, *rest in columns), strict=True)]
+    center, edge, next_edge, reach, edge_cost, root = rest
+    return Tails(knots, cost, center, edge, next_edge, reach, edge_cost, root, BELOW_ZERO * root, missing)
 
 
 def rarities(counts: np.ndarray) -> np.ndarray:
@@ -171,12 +205,12 @@ def _fit_codes(v: np.ndarray, step: float) -> tuple[Any, ...]:
     return {-step: 0.0, **points, counts.size * step: unseen}, none, pairs, pairs, np.zeros((2, 2)), none, 1.0
 
 
-def _fit_column(v: np.ndarray) -> tuple[Any, ...]:
+def _fit_column(v: np.ndarray, shifted: bool = False) -> tuple[Any, ...]:
     """Fit to the sorted values of a column."""
     n = v.size
     median = float(v[(n - 1) // 2])
     low, high = (float(v[int(share * (n - 1))]) for share in (SHARES[-1], 1.0 - SHARES[-1]))
-    logarithmic = low > LEAST and high > SPAN * low
+    logarithmic = not shifted and low > LEAST and high > SPAN * low
     root = 0.5 * low if logarithmic else 1.0
     center = np.array([median, np.arcsinh(median / root)])
     edge, next_edge, reach = np.full((2, 2), np.inf), np.full((2, 2), np.inf), np.zeros((2, 2))
@@ -197,7 +231,8 @@ def _fit_column(v: np.ndarray) -> tuple[Any, ...]:
             points[at[0]] = edge_cost[side]
         for scale in range(2 if logarithmic else 1):
             places = np.array([*at, v[-1] if side == 0 else v[0]])
-            distances = np.abs((np.arcsinh(places / root) if scale else places) - center[scale])
+            roots = np.where(places < 0.0, BELOW_ZERO * root, root)
+            distances = np.abs((np.arcsinh(places / roots) if scale else places) - center[scale])
             size = max(ROUNDING * abs(center[scale]), TINY)
             edge[side, scale], next_edge[side, scale] = np.maximum(distances[:2], size)
             if not further:  # in units of the other side, or of the value itself

@@ -36,6 +36,7 @@ def categorical_columns(owner: str, given: Any, X: np.ndarray) -> np.ndarray:
         )
     categorical = np.isin(np.arange(n_features), places)
     codes = X[:, categorical]
+    codes = codes[~np.isnan(codes)]
     wrong = codes[(codes != np.floor(codes)) | (codes < -1) | (codes >= MOST_CODES)]
     if wrong.size:
         raise OddAtomError(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from oddatom.estimators._validation import check_rows, refuse_masked
+from oddatom.estimators._validation import check_rows, takes_missing, without_mask
 from oddatom.estimators._weights import check_weights, refuse_weights
 from oddatom.exceptions import OddAtomError, ParameterError
 from oddatom.rows import Source
@@ -55,7 +55,7 @@ def score_elsewhere(detector: Any, X: Any) -> Any:
         from oddatom.rows.dask.lazy import lazy_scores
 
         return lazy_scores(detector, X)
-    source = X if isinstance(X, Source) else _open_files(X, detector.device)
+    source = X if isinstance(X, Source) else _open_files(detector, X)
     if source is not None:
         try:
             check_columns(detector, source.n_features, source.feature_names)
@@ -63,13 +63,13 @@ def score_elsewhere(detector: Any, X: Any) -> Any:
         finally:
             if source is not X:
                 source.close()
-    refuse_masked(detector, X)
+    X = without_mask(detector, X)
     if detector.device != "cpu":
         device = find.score_device(detector.device) if _fits_a_device(detector) else None
         if device is not None:
             from oddatom.rows.device.tensor_source import TensorSource
 
-            rows = TensorSource(X, device, stream=True)
+            rows = TensorSource(X, device, stream=True, missing=takes_missing(detector))
             check_columns(detector, rows.n_features, rows.feature_names)
             return detector._device_scores(rows.tensor, device).cpu().numpy()
     return None
@@ -85,7 +85,7 @@ def _open(detector: Any, X: Any) -> Source | None:
         from oddatom.rows.dask.cluster_source import ClusterSource
 
         return ClusterSource(X, device=detector.device)
-    refuse_masked(detector, X)
+    X = without_mask(detector, X)
     if _paths(X) is None and detector.device != "cpu":
         skipped = detector.device == "auto" and not _fits_a_device(detector)
         device = None if skipped else find.fit_device(detector.device)
@@ -93,10 +93,10 @@ def _open(detector: Any, X: Any) -> Source | None:
             check_elsewhere(detector)
             from oddatom.rows.device.tensor_source import TensorSource
 
-            return TensorSource(X, device)
+            return TensorSource(X, device, missing=takes_missing(detector))
     if _paths(X) is not None or _beyond_memory(X):
         check_elsewhere(detector)
-    return _open_files(X, detector.device)
+    return _open_files(detector, X)
 
 
 def check_elsewhere(detector: Any) -> None:
@@ -133,16 +133,16 @@ def _paths(X: Any) -> list[Any] | None:
     return list(paths) if found else None
 
 
-def _open_files(X: Any, device: str) -> Source | None:
+def _open_files(detector: Any, X: Any) -> Source | None:
     """Open the paths of files, on the cluster where a client is there; memory maps and sparse rows beyond memory."""
     paths = _paths(X)
     if paths is not None:
         if _has_client():
             from oddatom.rows.dask.cluster_source import ClusterSource
 
-            return ClusterSource(paths, device=device)
-        return FileSource(paths)  # on the CPU, whatever `device` says
-    return FileSource(X) if _beyond_memory(X) else None
+            return ClusterSource(paths, device=detector.device)
+        return FileSource(paths, missing=takes_missing(detector))  # on the CPU, whatever `device` says
+    return FileSource(X, missing=takes_missing(detector)) if _beyond_memory(X) else None
 
 
 def _beyond_memory(X: Any) -> bool:

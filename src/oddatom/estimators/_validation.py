@@ -62,11 +62,15 @@ def old_model_on_error(estimator: Any) -> Iterator[None]:
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = False) -> Any:
-    """Return X as finite float64 rows; sparse input, where accepted, as CSR, else dense; a tensor from its device."""
+    """Return X as float64 rows; sparse input, where accepted, as CSR, else dense; a tensor from its device.
+
+    They are finite, but for NaN where the estimator takes it for a missing value.
+    """
+    missing = takes_missing(estimator)
     owner = type(estimator).__name__
     if isinstance(X, str | os.PathLike):
         raise _is_path(estimator, os.fspath(X))
-    refuse_masked(estimator, X)
+    X = without_mask(estimator, X)
     if hasattr(X, "detach") and type(X).__module__.split(".")[0] == "torch":
         X = X.detach().cpu().numpy()
     try:
@@ -89,21 +93,29 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
         if not rows.has_canonical_format:
             rows = rows.copy()  # it may be the caller's own
             rows.sum_duplicates()
-        bad = np.unique(rows.indices[~np.isfinite(rows.data)])
+        bad = np.unique(rows.indices[np.isinf(rows.data) if missing else ~np.isfinite(rows.data)])
     else:
         # A finite sum means finite entries; an infinite one may also be an overflow, so look closer then.
         with np.errstate(over="ignore", invalid="ignore"):
             suspect = not np.isfinite(rows.sum())
-        bad = np.flatnonzero(~np.isfinite(rows).all(axis=0)) if suspect else np.empty(0, int)
+        odd = np.isinf if missing else lambda values: ~np.isfinite(values)
+        bad = np.flatnonzero(odd(rows).any(axis=0)) if suspect else np.empty(0, int)
     if bad.size:
-        raise not_finite(bad, getattr(estimator, "feature_names_in_", None), owner)
+        raise not_finite(bad, getattr(estimator, "feature_names_in_", None), owner, missing=missing)
     return rows if accept_sparse or not scipy.sparse.issparse(rows) else _dense(rows)
 
 
-def refuse_masked(estimator: Any, X: Any) -> None:
-    """Raise where a masked array has a masked value, which would count as what lies under the mask."""
+def takes_missing(estimator: Any) -> bool:
+    """Whether NaN is a missing value to the estimator."""
+    return bool(estimator.__sklearn_tags__().input_tags.allow_nan)
+
+
+def without_mask(estimator: Any, X: Any) -> Any:
+    """Return X; a masked array with NaN for masked values, or an error where the estimator takes no missing ones."""
     if not isinstance(X, np.ma.MaskedArray) or not np.ma.is_masked(X):
-        return
+        return X
+    if takes_missing(estimator):
+        return np.ma.filled(np.ma.asarray(X, np.float64), np.nan)
     where = np.argwhere(np.ma.getmaskarray(X))
     cell = ", column ".join(map(str, where[0]))
     owner = type(estimator).__name__

@@ -47,16 +47,22 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         y \approx c_k + g\, d_i ,
 
     learned from a sample of the rows by alternating steps, each of which leaves out the share of the rows that the
-    member explains worst: anomalies do not shape the dictionary. Six parts say how odd a row is: the description
-    length of its code, the Mahalanobis distance of y − c_k, its largest residual in one feature, how rare its values
-    are by column (histogram), how far it is from the medians (norm), and how far out its most surprising value lies in
-    its column (cell). Each is made a multiple of a robust z-score of its logarithm, members are averaged, and the parts
+    member explains worst: anomalies do not shape the dictionary. Eight parts measure how odd a row is: the description
+    length of its code, the Mahalanobis distance of y − c_k, its largest residual in one feature, how far c_k is from
+    the bulk of the rows (group), how rare its values are by column (histogram), how far it is from the medians (norm),
+    how far out its most surprising value lies in its column (cell), and how badly a category goes with the other
+    columns (context). Each is made a multiple of a robust z-score of its logarithm, members are averaged, and the parts
     are joined by
 
     .. math::
         -\mathrm{score}(x) = \log \sum_p \omega_p\, e^{z_p(x)} ,
 
-    where the weights are constants. Columns of categories and of two values count in the histogram and the cell alone.
+    where the weights are constants. Columns of categories and of two values count in the histogram, the cell and the
+    context alone. A number that a category explains (half of its spread or more) counts by its deviation from the
+    median of its category.
+
+    NaN is a missing value. A row is scored by the cells that it has: a missing one counts as a usual cell, neither odd
+    nor normal, and adds something only where fewer than one in fifty is missing from its column.
 
     The result does not depend on the order of the rows, bit for bit: samples are drawn by what rows hold. Nor on the
     batch that a row is scored in, nor on `n_jobs`. It does depend, a little, on `random_state`, and on the units of
@@ -66,15 +72,16 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
     ----------
     scoring : str, default="joined"
         What `score_samples` returns: all parts joined ("joined"), one of them ("residual", "description_length",
-        "distance", "max_residual", "histogram", "norm", "cell"), or the margin of a one-class SVM on how typical the
-        joined parts find a row ("margin").
+        "distance", "max_residual", "group", "histogram", "norm", "cell", "context"), or the margin of a one-class SVM
+        on how typical the joined parts find a row ("margin").
     threshold : {"auto", "svm", "fdr"}, ("fdr", q) or float, default="auto"
         Where `predict` cuts. "auto" finds a cut from the training scores; "svm" is the offset of the one-class SVM at
         `nu`, of the score itself unless `scoring="margin"`; a float is the share of training rows to flag, in (0, 0.5];
         ("fdr", q) reports rows by their p-values such that a share q of them, in expectation, is normal ("fdr": 0.1).
     categorical_features : sequence of int, default=None
-        Positions of columns that hold categories as codes: 0, 1, 2, …, and -1 for a missing value. Their codes have no
-        order. A code counts by how rare it is; one that training did not have is rarer than all others.
+        Positions of columns that hold categories as codes: 0, 1, 2, …, and -1 or NaN for a missing value. Their codes
+        have no order. A code counts by how rare it is, and by how well it goes with the other columns; one that
+        training did not have is rarer than all others.
         `TableDetector` sets it for the text columns of a table.
     nu : float, default=0.1
         Upper bound on the share of rows outside the one-class SVM's margin; used by "svm" and "margin" alone.
@@ -97,7 +104,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
     Attributes
     ----------
     ensemble_ : Ensemble
-        Scaling, histogram, members, calibration and weights.
+        Scaling, statistics of the columns, members, calibration and weights.
     weights_ : dict of str to float
         The weight of every part in the joined score.
     scoring_ : str
@@ -190,7 +197,8 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         Parameters
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
-            Or a Dask array or frame, the path of a Parquet file or a list of them, or a torch tensor.
+            Or a Dask array or frame, the path of a Parquet file or a list of them, or a torch tensor. NaN is a missing
+            value.
         y : ignored
 
         Returns
@@ -243,7 +251,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
     def _learn(self, source: Source) -> None:
         """Learn the ensemble from a sample of the rows, and score all of them."""
         rng = check_random_state(self.random_state)
-        source.check_finite()
+        source.check_finite(missing=True)
         sample = draw_rows(source, rng.randint(2**31 - 1), SAMPLE_ROWS)
         sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
         categorical = categorical_columns(type(self).__name__, self.categorical_features, sample)
@@ -383,6 +391,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         return tags
 
     @property

@@ -8,7 +8,9 @@ import numpy as np
 
 from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.joining import Calibration
+from oddatom.ensemble.levels import Levels
 from oddatom.ensemble.model import SCORES, Ensemble
+from oddatom.ensemble.naive_bayes import Context
 from oddatom.ensemble.packed import Packed
 from oddatom.ensemble.parts import BUILT_IN, PARTS
 from oddatom.ensemble.row_parts import split_names
@@ -45,6 +47,31 @@ _TAILS = record(
         "reach": numbers("features", "sides", "scales", least=0.0),
         "edge_cost": numbers("features", "sides", least=0.0),
         "root": numbers("features", above=0.0),
+        "root_below": optional(numbers("features", above=0.0)),
+        "missing": optional(numbers("features", least=0.0)),
+    },
+)
+_CONTEXT = record(
+    lambda: Context,
+    {
+        "targets": each(integer(), tuple),
+        "predictors": each(each(integer(), tuple), tuple),
+        "edges": numbers("features", "edges", finite=False),
+        "n_levels": each(integer(least=1), tuple),
+        "share": numbers("targets", "levels"),
+        "held_out_share": numbers("targets", "levels"),
+        "ratio": numbers("targets", "predictors", "places", "levels"),
+        "held_out": numbers("targets", "predictors", "places", "levels"),
+    },
+)
+_LEVELS = record(
+    lambda: Levels,
+    {
+        "categorical": numbers("features", dtype=np.bool_),
+        "columns": each(integer(), tuple),
+        "categories": each(integer(), tuple),
+        "center": numbers("shifted"),
+        "shifts": numbers("shifted", "shifts", nan=True),
     },
 )
 _HISTOGRAM = record(
@@ -56,6 +83,7 @@ _HISTOGRAM = record(
         "cost": numbers("features", "bins"),
         "held_out": numbers("features", "bins"),
         "tails": optional(_TAILS),
+        "context": optional(_CONTEXT),
     },
 )
 _PACKED = record(
@@ -71,6 +99,7 @@ _PACKED = record(
         "directions": numbers("members", "directions", "features", least=-2.0, most=2.0),
         "direction_gain": numbers("members", "directions"),
         "rest_precision": numbers("members", least=0.0),
+        "group_terms": optional(numbers("members", "centroids", "features")),
     },
 )
 _CALIBRATION = record(
@@ -79,6 +108,7 @@ _CALIBRATION = record(
         "lift": numbers("calibrated", above=0.0),
         "center": numbers("calibrated"),
         "spread": numbers("calibrated", above=0.0),
+        "usual": optional(numbers("calibrated", least=0.0)),
     },
 )
 _ENSEMBLE: dict[str, Rule] = {
@@ -92,6 +122,7 @@ _ENSEMBLE: dict[str, Rule] = {
     "plane": numbers("joined"),
     "rho": number(),
     "history": numbers("members", "*", nan=True),
+    "levels": optional(_LEVELS),
 }
 
 
@@ -106,13 +137,18 @@ def _finish(model: Any, path: str, sizes: Sizes) -> None:
     fits = np.allclose(packed.half_norms[real], halves[real], rtol=1e-9, atol=1e-12)
     demand(fits, f"{where}.packed.half_norms", "half the squared norms of the centroids", packed.half_norms)
     for name, array in packed._asdict().items():
-        demand(array.flags.c_contiguous, f"{where}.packed.{name}", "stored row by row", array)
+        demand(array is None or array.flags.c_contiguous, f"{where}.packed.{name}", "stored row by row", array)
     names, M = ensemble.names, sizes["members"]
     if "cell" in names:
         _check_tails(ensemble.histogram.tails, f"{where}.histogram.tails", sizes)
+    _check_context(ensemble.histogram.context, f"{where}.histogram.context", sizes)
+    _check_levels(ensemble.levels, f"{where}.levels", sizes)
+    groups = packed.group_terms is not None or "group" not in names
+    demand(groups, f"{where}.packed.group_terms", "there, because the part 'group' is", None)
     members, of_rows = split_names(names)
     built_in = [name for name in names if name in BUILT_IN]
     ordered = [*members, *of_rows] == list(names) and built_in == list(BUILT_IN) and len(set(names)) == len(names)
+    ordered = ordered and members.index("group") == 4 if "group" in members else ordered
     demand(ordered, f"{where}.names", "the built-in parts, then others, those of members first", names)
     demand(sizes["parts"] == len(names), f"{where}.weights", f"of {len(names)} parts", sizes["parts"])
     joined = sum(PARTS[name].joined for name in names)
@@ -146,7 +182,42 @@ def _check_tails(tails: Any, path: str, sizes: Sizes) -> None:
     demand(pairs, path, "of two sides, two scales and two knots at least", (sizes["sides"], sizes["scales"]))
     demand((np.diff(tails.knots, axis=1) >= 0.0).all(), f"{path}.knots", "in rising order", tails.knots)
     for name, array in tails._asdict().items():
+        demand(array is None or array.flags.c_contiguous, f"{path}.{name}", "stored row by row", array)
+
+
+def _check_context(context: Any, path: str, sizes: Sizes) -> None:
+    """Columns must be there, edges rise, and tables have a place for every bin: the kernel looks all of them up."""
+    if context is None:
+        return
+    m, n = sizes["features"], sizes["targets"]
+    for name in ("targets", "predictors", "n_levels"):
+        demand(len(getattr(context, name)) == n, f"{path}.{name}", f"of {n} targets", len(getattr(context, name)))
+    columns = [*context.targets, *(g for some in context.predictors for g in some)]
+    demand(all(g < m for g in columns), f"{path}.predictors", f"below features = {m} in every entry", columns)
+    most = sizes["predictors"]
+    demand(all(len(some) <= most for some in context.predictors), f"{path}.predictors", f"{most} at most each", most)
+    fits = all(level <= min(sizes["levels"], sizes["edges"] + 1) for level in context.n_levels)
+    demand(fits, f"{path}.n_levels", "at most the levels of the tables", context.n_levels)
+    demand(sizes["places"] == sizes["edges"] + 2, f"{path}.ratio", "of two bins more than edges", sizes["places"])
+    with np.errstate(invalid="ignore"):
+        rising = (context.edges[:, 1:] >= context.edges[:, :-1]).all()
+    demand(rising, f"{path}.edges", "in rising order", context.edges)
+    for name in ("edges", "share", "held_out_share", "ratio", "held_out"):
+        array = getattr(context, name)
         demand(array.flags.c_contiguous, f"{path}.{name}", "stored row by row", array)
+
+
+def _check_levels(levels: Any, path: str, sizes: Sizes) -> None:
+    """Shifted columns and their categories must be there, one of each."""
+    if levels is None:
+        return
+    m, n = sizes["features"], sizes["shifted"]
+    for name in ("columns", "categories"):
+        found = getattr(levels, name)
+        fits = len(found) == n and all(g < m for g in found)
+        demand(fits, f"{path}.{name}", f"{n} columns below features = {m}", found)
+    demand(sizes["shifts"] >= 1, f"{path}.shifts", "of one level at least", sizes["shifts"])
+    demand(not np.isinf(levels.shifts).any(), f"{path}.shifts", "free of infinity", levels.shifts)
 
 
 _SCHEMA = Schema(

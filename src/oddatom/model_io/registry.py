@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 from oddatom.decisions import CrossConformal, Threshold
 from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.joining import Calibration
+from oddatom.ensemble.levels import Levels
 from oddatom.ensemble.model import Ensemble
+from oddatom.ensemble.naive_bayes import Context
 from oddatom.ensemble.packed import Packed
 from oddatom.ensemble.tails import Tails
 from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
@@ -98,8 +100,8 @@ MODELS: dict[str, Model] = {
 }
 
 _NAMED_TUPLES = (
-    AsinhScaling, Calibration, CodeStatistics, Ensemble, Histogram, Kernel, KernelMap, Memory, Packed, Scaling,
-    Tails, Threshold,
+    AsinhScaling, Calibration, CodeStatistics, Context, Ensemble, Histogram, Kernel, KernelMap, Levels, Memory, Packed,
+    Scaling, Tails, Threshold,
 )  # fmt: skip
 RECORDS: dict[str, Record] = {
     **{cls.__name__: named_tuple(known(cls)) for cls in _NAMED_TUPLES},

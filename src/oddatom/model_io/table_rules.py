@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -23,6 +24,11 @@ def _truth(value: Any, path: str, sizes: Sizes) -> None:
     demand(type(value) is bool, path, "true or false", value)
 
 
+def _fill(value: Any, path: str, sizes: Sizes) -> None:
+    if not (type(value) is float and math.isnan(value)):
+        number()(value, path, sizes)
+
+
 def table_schema(Class: type) -> Schema:
     """Return the schema of TableEncoder."""
     from oddatom.table.dates import DATE_FORMATS
@@ -37,7 +43,7 @@ def table_schema(Class: type) -> Schema:
         "outputs": each(_any_text),
         "n_missing": integer(),
         "indicator": _truth,
-        "fill": number(),
+        "fill": _fill,
         "center": number(),
         "style": _any_text,
         "levels": each(_any_text),

@@ -15,6 +15,7 @@ from oddatom._atomic import write_atomic
 from oddatom._within import detector_within
 from oddatom.arrays.namespaces import like
 from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
+from oddatom.estimators._validation import takes_missing
 from oddatom.exceptions import OddAtomError, ParameterError
 from oddatom.onnx.pursuit import pursue
 from oddatom.scaling.linear import Scaling
@@ -38,7 +39,8 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     It computes in float64 whatever its input is, and gives the detector's scores up to rounding. Rows that tie are the
     exception: where two atoms, or two centroids, fit a row equally well to the last digits, rounding chooses. A row on
     the margin to within 1e-12 of the largest training score is an inlier, as training rows that a share's offset was
-    taken from are. A row with a NaN or an infinity, which the detector refuses, scores NaN and has label −1.
+    taken from are. A row with a number that the detector refuses (an infinity; a NaN, which is a missing value to
+    `OddAtomDetector` alone) scores NaN and has label −1.
 
     The detectors that can be exported are `DPLOCSVM`, whose margin is linear (representation="analysis"), `DLOCSVM`
     and `DPLOCSVM` with codes by matching pursuit of up to 32 non-zeros, written out step by step, `OddAtomDetector`,
@@ -83,7 +85,8 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     X = ndonnx.argument(shape=("N", model.n_features_in_), dtype=getattr(ndonnx, dtype))
     rows = ndonnx.astype(X, ndonnx.float64)
     one_more = ndonnx.concat([rows, ndonnx.asarray(np.zeros((1, model.n_features_in_)))])  # operations need a row
-    scores = _scores(one_more, model)[:-1] + ndonnx.sum(rows - rows, axis=1)  # plus 0, or NaN where a number is none
+    known = ndonnx.where(ndonnx.isnan(rows), 0.0, rows) if takes_missing(model) else rows
+    scores = _scores(one_more, model)[:-1] + ndonnx.sum(known - known, axis=1)  # plus 0, or NaN where a number is none
     decision = scores - float(model.offset_)
     one = ndonnx.asarray(np.array(1))
     label = ndonnx.where(decision >= -_rounding(model), one, -one)

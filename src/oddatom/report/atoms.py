@@ -89,7 +89,7 @@ def _of_ensemble(detector: OddAtomDetector, odd: np.ndarray, normal: np.ndarray)
     ensemble = detector.ensemble_
     M, K, m = ensemble.packed.centroids.shape
     n = ensemble.packed.atoms.shape[1]
-    counts = [_counts(*row_codes(X, ensemble.scaling, ensemble.packed), K, n) for X in (odd, normal)]
+    counts = [_counts(*row_codes(ensemble.shifted(X), ensemble.scaling, ensemble.packed), K, n) for X in (odd, normal)]
     names = [f"member {b + 1}, centroid {k + 1}" for b in range(M) for k in range(K)]
     names += [f"member {b + 1}, atom {i + 1} {sign}" for b in range(M) for i in range(n) for sign in "+−"]
     atoms = ensemble.packed.atoms[:, :, None] * np.array([1.0, -1.0])[:, None]

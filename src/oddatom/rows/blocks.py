@@ -40,6 +40,18 @@ def check_extent(source: Source) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
+def check_infinite(source: Source) -> None:
+    """Refuse columns with infinity."""
+    bad = np.flatnonzero(np.any(source.map(infinite), axis=0))
+    if bad.size:
+        raise not_finite(bad, source.feature_names, missing=True)
+
+
+def infinite(rows: np.ndarray) -> np.ndarray:
+    """Return which columns hold infinity."""
+    return np.isinf(rows).any(axis=0)
+
+
 def extent(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Return least and largest entry by column, NaN where there is one; None of no rows."""
     return (rows.min(axis=0), rows.max(axis=0)) if rows.shape[0] else None

@@ -12,17 +12,27 @@ from oddatom.exceptions import OddAtomError
 SHOWN = 10  # columns that are named
 
 
-def not_finite(columns: np.ndarray, names: Sequence[str] | None, owner: str = "The detector") -> OddAtomError:
-    """Return the error that some columns, given by number, hold NaN or infinity."""
+def not_finite(
+    columns: np.ndarray, names: Sequence[str] | None, owner: str = "The detector", *, missing: bool = False
+) -> OddAtomError:
+    """Return the error that some columns, given by number, hold infinity, or NaN where that is no missing value."""
     known = () if names is None else names
     listed = ", ".join(repr(str(known[i])) if i < len(known) else str(i) for i in columns[:SHOWN])
     more = f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
+    where = f"in column{'s' if len(columns) > 1 else ''} {listed}{more}."
+    if missing:
+        return OddAtomError(
+            f"Input X contains infinity {where}",
+            parameter="X",
+            advice=f"{owner} takes finite numbers, and NaN for missing ones: replace infinity by what it stands for.",
+            owner=owner,
+        )
     return OddAtomError(
-        f"Input X contains NaN or infinity in column{'s' if len(columns) > 1 else ''} {listed}{more}.",
+        f"Input X contains NaN or infinity {where}",
         parameter="X",
         advice=f"{owner} needs finite numbers: fill missing values in (for instance with "
-        "sklearn.impute.SimpleImputer), drop those rows or columns, or use oddatom.TableDetector, which takes missing "
-        "values in tables in memory.",
+        "sklearn.impute.SimpleImputer), drop those rows or columns, or use oddatom.OddAtomDetector or TableDetector, "
+        "which take missing values.",
         owner=owner,
     )
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from oddatom.rows import Source
 
 _CHUNK = 65_536  # rows copied at a time
+MISSING = np.uint64(0x7FF8000000000000)  # the bits of every NaN
 
 
 def draw_order(X: np.ndarray, seed: int) -> np.ndarray:
@@ -22,7 +23,7 @@ def draw_order(X: np.ndarray, seed: int) -> np.ndarray:
     Parameters
     ----------
     X : (N, m)
-        Finite rows, C-ordered.
+        Rows, C-ordered; NaN is a missing value.
     seed : int
 
     Returns
@@ -90,7 +91,7 @@ def _hash_rows(X, seed, keys):
     for j in range(X.shape[0]):
         h = start
         for f in range(X.shape[1]):
-            h = _mix(h ^ bits[j, f])
+            h = _mix(h ^ (bits[j, f] if not np.isnan(X[j, f]) else MISSING))
         keys[j] = h
 
 

@@ -89,9 +89,12 @@ class Source(ABC):
         out[np.argsort(block, kind="stable")] = found
         return out
 
-    def check_finite(self) -> None:
-        """Refuse columns with NaN or infinity."""
-        passes.check_extent(self)
+    def check_finite(self, *, missing: bool = False) -> None:
+        """Refuse columns with infinity, and with NaN unless that is a missing value."""
+        if missing:
+            passes.check_infinite(self)
+        else:
+            passes.check_extent(self)
 
     def fit_scaling(self, kind: str | None) -> Scaling:
         """Return the scaling of all rows; refuse NaN and infinity by column."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,13 +38,16 @@ class AsinhScaling(NamedTuple):
 
 
 def asinh_rows(X: Any, scaling: AsinhScaling) -> tuple[Any, Any, Any]:
-    """Return rows X (N×m) in the scaling's units, the rows scaled, and z/y, the square of `stretch`."""
+    """Return rows X (N×m) in the scaling's units, the rows scaled, and z/y, the square of `stretch`.
+
+    A missing value (NaN) stays one in the units; scaled it is 0.
+    """
     xp = namespace(X)
     with np.errstate(over="ignore"):
         U = X * scaling.unit
         Z = (U - scaling.center) / scaling.spread
     Z = xp.where(scaling.spread < xp.inf, Z, xp.zeros_like(Z))  # a column that is left out, whatever its numbers
-    Z = xp.where(xp.abs(Z) < BOTTOM, xp.zeros_like(Z), Z)
+    Z = xp.where(xp.abs(Z) >= BOTTOM, Z, xp.zeros_like(Z))  # also a missing value
     Y = asinh(BEND * xp.clip(Z, -TOP, TOP)) / BEND
     bent = xp.abs(Y)
     ones = xp.ones_like(Y)
@@ -68,19 +72,40 @@ def fit_asinh(X: np.ndarray) -> AsinhScaling:
     Where that range is 0 the spread is eight times the median deviation of the rows that deviate: that of a rare value
     such as "is missing" must not outweigh everything else.
     A constant column has a tenth of its value for a spread, or 1 where that is 0: training rows are 0 there, and a new
-    row with another value is far away.
+    row with another value is far away. Missing values (NaN) do not count. A column without a value is left out: its
+    spread is infinite.
     """
-    top = np.abs(X).max(axis=0)
+    top = np.maximum(*np.abs(column_ends(X)))
     unit = np.ldexp(1.0, np.clip(-np.frexp(top)[1], -1000, 1000))
     U = X * unit
-    low, center, high = np.quantile(U, [0.05, 0.5, 0.95], axis=0)
+    (least, most), (low, center, high) = column_ends(U), column_quantiles(U, [0.05, 0.5, 0.95])
     spread = high - low
     for f in np.flatnonzero(spread <= 0.0):  # most rows share one value: go by the others
         apart = np.abs(U[:, f] - center[f])
-        others = apart[apart > BOTTOM * apart.max()]
+        others = apart[apart > BOTTOM * np.nanmax(apart)] if np.isfinite(apart).any() else apart[:0]
         spread[f] = RARE * np.median(others) if others.size else 0.0
     spread = np.maximum(spread, 1e-12 * np.abs(center))  # what is below is rounding: do not blow it up
-    constant = U.min(axis=0) == U.max(axis=0)
-    spread = np.where(constant, CONSTANT * np.abs(center), spread)
+    spread = np.where(least == most, CONSTANT * np.abs(center), spread)
     spread[spread <= 0.0] = 1.0
+    spread[np.isnan(X).all(axis=0)] = np.inf
     return AsinhScaling(unit, center, spread)
+
+
+def column_ends(X: np.ndarray) -> np.ndarray:
+    """Return the least and the largest value of every column, (2, m), but for missing ones; 0 where all are."""
+    ends = np.stack([X.min(axis=0), X.max(axis=0)])
+    if np.isnan(ends).any():
+        ends = np.stack([np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)])
+    return np.where(np.isnan(ends), 0.0, ends)
+
+
+def column_quantiles(X: np.ndarray, shares: Sequence[float]) -> np.ndarray:
+    """Return quantiles of every column, (n_shares, m), of the values that are not missing; 0 where all are."""
+    if not np.isnan(X).any():
+        return np.quantile(X, shares, axis=0)
+    found = np.zeros((len(shares), X.shape[1]))
+    for f, v in enumerate(X.T):
+        values = v[~np.isnan(v)]
+        if values.size:
+            found[:, f] = np.quantile(values, shares)
+    return found

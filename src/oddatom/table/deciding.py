@@ -49,7 +49,8 @@ class Rules(NamedTuple):
     points : bool
         Whether such a point marks thousands.
     codes : bool
-        Whether a text column becomes one column of codes instead of one for each level, and missing values no marks.
+        Whether a text column becomes one column of codes instead of one for each level, and missing values stay
+        missing, without marks.
     """
 
     max_levels: int = 20
@@ -158,9 +159,9 @@ def _number(
         return _empty(name, data.size)
     if not rules.named and (reason := number_id(name, data, exact, whole)):
         return leave_out(name, "number", reason, n_missing)
-    fill = _median(values)
+    fill = np.nan if rules.codes else _median(values)
     written = "" if style == PLAIN else f", written as {style}"
-    reason = f"number{written}" + _filled(f"median {fill:.6g}", n_missing, n_unread, "numbers")
+    reason = f"number{written}" + _filled(f"median {fill:.6g}", n_missing, n_unread, "numbers", rules)
     return _single(name, "number", reason, rules, n_missing, fill, style=style)
 
 
@@ -168,8 +169,8 @@ def _boolean(name: str, data: np.ndarray, rules: Rules, n_unread: int) -> Column
     values = data[~np.isnan(data)]
     n_missing = data.size - values.size
     fill = float(2 * np.count_nonzero(values) >= values.size)
-    reason = "boolean" + _filled("true" if fill else "false", n_missing, n_unread, "booleans")
-    return _single(name, "boolean", reason, rules, n_missing, fill)
+    reason = "boolean" + _filled("true" if fill else "false", n_missing, n_unread, "booleans", rules)
+    return _single(name, "boolean", reason, rules, n_missing, np.nan if rules.codes else fill)
 
 
 def _date(name: str, data: np.ndarray, rules: Rules, style: str, n_unread: int) -> ColumnDecision:
@@ -182,8 +183,9 @@ def _date(name: str, data: np.ndarray, rules: Rules, style: str, n_unread: int) 
     center = _median(values)
     day = date_text(np.array([np.floor(center / DAY) * DAY]))[0].as_py()
     written = "" if style == ISO else f", written as {style}"
-    reason = f"date{written}, days since {day}" + _filled("the median", n_missing, n_unread, "dates")
-    return _single(name, "date", reason, rules, n_missing, 0.0, center=center, style=style)
+    reason = f"date{written}, days since {day}" + _filled("the median", n_missing, n_unread, "dates", rules)
+    fill = np.nan if rules.codes else 0.0
+    return _single(name, "date", reason, rules, n_missing, fill, center=center, style=style)
 
 
 def _single(
@@ -209,7 +211,8 @@ def _text(name: str, words: Words, counts: np.ndarray, rules: Rules) -> ColumnDe
         outputs = [f"{name} frequency", *_indicators(name, indicator)]
         shares = [float(count / n_rows) for count in levels.values()]
         reason = f"text, {len(levels)} values, by how frequent each is" + _counted(n_missing)
-        decision = ColumnDecision(name, "text", "frequency", reason, outputs, n_missing, indicator, n_missing / n_rows)
+        fill = np.nan if rules.codes else n_missing / n_rows
+        decision = ColumnDecision(name, "text", "frequency", reason, outputs, n_missing, indicator, fill)
         return decision._replace(levels=list(levels), shares=shares)
     outputs = [*(f"{name}={level}" for level in levels), f"{name} is new", *_indicators(name, indicator)]
     shown = ", ".join(list(levels)[:SHOWN]) + (", …" if len(levels) > SHOWN else "")
@@ -230,11 +233,12 @@ def _counted(n: int) -> str:
     return f", {n} missing value{'s' if n != 1 else ''}" if n else ""
 
 
-def _filled(fill: str, n_missing: int, n_unread: int, kind: str) -> str:
+def _filled(fill: str, n_missing: int, n_unread: int, kind: str, rules: Rules) -> str:
     if not n_missing:
         return ""
     unread = f", {n_unread} of them not {kind}" if n_unread else ""
-    return f", {fill} for {n_missing} missing value{'s' if n_missing != 1 else ''}{unread}"
+    filled = "" if rules.codes else f"{fill} for "
+    return f", {filled}{n_missing} missing value{'s' if n_missing != 1 else ''}{unread}"
 
 
 def _median(values: np.ndarray) -> float:

@@ -25,7 +25,7 @@ class ColumnDecision(NamedTuple):
     indicator : bool
         Whether its last output says that the value is missing.
     fill : float
-        What a missing value becomes: a number, 0 or 1, days from `center`, or the frequency of missing values.
+        What a missing value becomes: a number, 0 or 1, days from `center`, the frequency of missing values, or NaN.
     center : float
         Of dates: the median, in microseconds since 1970.
     style : str

@@ -27,7 +27,7 @@ from oddatom.table.wording import in_words, nothing_left, some
 
 
 class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
-    """Make a finite matrix of a table as it is: numbers, text, dates, booleans, ids, missing values.
+    """Make numbers of a table as it is: numbers, text, dates, booleans, ids, missing values.
 
     Every column is looked at once, at training:
 
@@ -62,7 +62,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
     categories : {"one-hot", "codes"}, default="one-hot"
         What becomes of text with up to `max_levels` values: a column for each, or one column with the number of the
         value among the sorted ones, the next number for a value that training did not have, and -1 for a missing one.
-        With "codes" missing numbers become the median without a mark, and `missing` does not count for text.
+        With "codes" missing numbers stay missing (NaN), and `missing="seen"` marks none.
         `OddAtomDetector` takes such columns as `categorical_features`; other detectors would take them for numbers.
     missing : {"seen", "always"}, default="seen"
         Where to mark missing values: in columns that had some at training, or in every column. With "seen" a value

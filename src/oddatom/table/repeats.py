@@ -42,7 +42,8 @@ def _numbers(decision: ColumnDecision, table: Columns, place: int) -> np.ndarray
     encode(decision, table.get(place), out)
     levels = out[:, : out.shape[1] - decision.indicator]
     values = levels[:, 0] if decision.action != "one-hot" else levels @ np.arange(levels.shape[1])
-    return np.where(out[:, -1] == 1.0, np.inf, values) if decision.indicator else values
+    missing = out[:, -1] == 1.0 if decision.indicator else np.isnan(values)
+    return np.where(missing, np.inf, values)
 
 
 def _repeats(a: np.ndarray, b: np.ndarray) -> bool:

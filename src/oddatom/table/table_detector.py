@@ -36,8 +36,9 @@ def _detector_has(method: str) -> Callable[[Any], bool]:
 class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
     """Anomaly detection in tables as they are: numbers, text, dates, booleans, ids, missing values.
 
-    A `TableEncoder` turns the table into finite numbers, and a detector scores them. `fit` learns both from the same
-    rows. Methods that the detector does not have, such as `p_values` of an `IsolationForest`, are absent here too.
+    A `TableEncoder` turns the table into numbers, and a detector scores them. `OddAtomDetector` gets categories as
+    codes and missing values as they are; other detectors get finite numbers. `fit` learns both from the same rows.
+    Methods that the detector does not have, such as `p_values` of an `IsolationForest`, are absent here too.
 
     Parameters
     ----------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from oddatom.exceptions import OddAtomError
 from oddatom.table.decision import ColumnDecision
 from oddatom.table.encoding import Trouble
@@ -38,7 +40,7 @@ def in_words(decision: ColumnDecision, trouble: Trouble) -> tuple[str, str]:
     if trouble.n_missing:
         said.append(f"{_values(trouble.n_missing)} missing, where training had none")
     hint = " (filled in: fit with {missing} to have such rows stand out)"
-    marked = decision.indicator or decision.kind == "text"
+    marked = decision.indicator or decision.kind == "text" or np.isnan(decision.fill)
     kind = f"{decision.name} {trouble.n_unread > 0} {trouble.n_missing > 0}"
     return kind, f"column {decision.name!r} has {' and '.join(said)}{'' if marked else hint}"
 

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from oddatom.ensemble.parts.category_fit import CONTEXT
 from oddatom.ensemble.parts.cell import CELL
 from oddatom.ensemble.parts.description_length import DESCRIPTION_LENGTH
 from oddatom.ensemble.parts.distance import DISTANCE
+from oddatom.ensemble.parts.group_distance import GROUP
 from oddatom.ensemble.parts.histogram import HISTOGRAM
 from oddatom.ensemble.parts.max_residual import MAX_RESIDUAL
 from oddatom.ensemble.parts.norm import NORM
@@ -30,11 +32,14 @@ def register(part: Part) -> Part:
     return part
 
 
-# The parts that the fused kernel of `ensemble/fused.py`, their twin, computes, in its order.
+# The parts that the fused kernel of `ensemble/fused.py`, their twin, computes, in its order; `group` comes after the
+# others of members, in models that have it.
 BUILT_IN = tuple(
     register(part).name for part in (DESCRIPTION_LENGTH, DISTANCE, MAX_RESIDUAL, RESIDUAL, HISTOGRAM, NORM)
 )
+FUSED = (*BUILT_IN, register(GROUP).name)
 register(CELL)
+register(CONTEXT)
 
 
 def in_order() -> tuple[str, ...]:
@@ -42,4 +47,4 @@ def in_order() -> tuple[str, ...]:
     return tuple(sorted(PARTS, key=lambda name: not PARTS[name].of_members))
 
 
-__all__ = ["BUILT_IN", "PARTS", "Part", "attributed", "in_order", "register", "value"]
+__all__ = ["BUILT_IN", "FUSED", "PARTS", "Part", "attributed", "in_order", "register", "value"]

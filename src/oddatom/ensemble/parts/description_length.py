@@ -24,4 +24,4 @@ def rest(rows: CodedRows) -> Any:
     return chosen(rows.packed.cost, rows.atom)
 
 
-DESCRIPTION_LENGTH = Part("description_length", terms, rest, weight=0.25)
+DESCRIPTION_LENGTH = Part("description_length", terms, rest, weight=0.25, by_cell=True)

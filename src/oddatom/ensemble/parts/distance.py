@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from oddatom.arrays.namespaces import matmul, namespace
+from oddatom.arrays.namespaces import namespace
 from oddatom.ensemble.coded import CodedRows
 from oddatom.ensemble.parts.part import Part
+from oddatom.ensemble.trimmed import mahalanobis_terms
 
 
 def terms(rows: CodedRows) -> Any:
     """Return w_f (Σ⁻¹ w)_f."""
-    xp = namespace(rows.deviation)
-    W, packed = rows.deviation, rows.packed
-    along = matmul(W, xp.matrix_transpose(packed.directions)) * xp.expand_dims(packed.direction_gain, axis=1)
-    return W * (W * xp.reshape(packed.rest_precision, (-1, 1, 1)) + matmul(along, packed.directions))
+    xp, packed = namespace(rows.deviation), rows.packed
+    gain, precision = xp.expand_dims(packed.direction_gain, axis=1), xp.reshape(packed.rest_precision, (-1, 1, 1))
+    return mahalanobis_terms(rows.deviation, packed.directions, gain, precision)
 
 
-DISTANCE = Part("distance", terms, weight=0.25)
+DISTANCE = Part("distance", terms, weight=0.25, by_cell=True)

@@ -6,28 +6,23 @@ from typing import Any
 
 from oddatom.arrays.namespaces import namespace
 from oddatom.ensemble.coded import CodedRows
-from oddatom.ensemble.histogram import Histogram, nats
+from oddatom.ensemble.histogram import entropy, nats
 from oddatom.ensemble.parts.part import Part
 
 
 def terms(rows: CodedRows) -> Any:
     """Return −log p_f(x_f) less the column's entropy, which a usual value has."""
-    return nats(rows.units, rows.histogram) - _entropy(rows.histogram)
+    return nats(rows.units, rows.histogram) - entropy(rows.histogram)
 
 
 def rest(rows: CodedRows) -> Any:
     """Return the sum of the entropies."""
-    return namespace(rows.units).sum(_entropy(rows.histogram))
-
-
-def _entropy(histogram: Histogram) -> Any:
-    xp = namespace(histogram.cost)
-    return xp.sum(xp.exp(-histogram.cost) * histogram.cost, axis=-1)
+    return namespace(rows.units).sum(entropy(rows.histogram))
 
 
 def held_out(rows: CodedRows) -> Any:
     """Return the terms by histograms that do not count the row."""
-    return nats(rows.units, rows.histogram, held_out=True) - _entropy(rows.histogram)
+    return nats(rows.units, rows.histogram, held_out=True) - entropy(rows.histogram)
 
 
 HISTOGRAM = Part("histogram", terms, rest, of_members=False, weight=0.06, of_units=True, held_out=held_out)

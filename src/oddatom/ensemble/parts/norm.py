@@ -13,4 +13,4 @@ def terms(rows: CodedRows) -> Any:
     return rows.scaled**2
 
 
-NORM = Part("norm", terms, of_members=False, weight=0.25)
+NORM = Part("norm", terms, of_members=False, weight=0.25, by_cell=True)

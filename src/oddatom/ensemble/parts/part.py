@@ -30,6 +30,12 @@ class Part(NamedTuple):
         Whether `units` and `histogram` of the rows are all it needs: then they are neither scaled nor coded for it.
     held_out : function of CodedRows, optional
         The terms of rows that took part in the statistics of the columns, each left out of them; of units alone.
+    by_cell : bool
+        Whether a missing cell adds nothing to it, so that what cells usually add has to be put in its place.
+    least_spread : float
+        What a deviation of its logarithm is at least, where that is known beforehand.
+    needs : str, optional
+        The statistic of the columns, a field of Histogram, without which it says nothing and counts nothing.
     """
 
     name: str
@@ -40,6 +46,9 @@ class Part(NamedTuple):
     weight: float = 0.1
     of_units: bool = False
     held_out: Callable[[CodedRows], Any] | None = None
+    by_cell: bool = False
+    least_spread: float = 0.0
+    needs: str | None = None
 
     @property
     def joined(self) -> bool:

@@ -13,4 +13,4 @@ def terms(rows: CodedRows) -> Any:
     return rows.residual**2
 
 
-RESIDUAL = Part("residual", terms, weight=0.0)
+RESIDUAL = Part("residual", terms, weight=0.0, by_cell=True)

@@ -48,7 +48,7 @@ class ArraySource(Source):
         Y = self.learner_rows(row_map)
         return ShardGroup([SHARDS[shard](Y) if self.weights is None else WEIGHTED[shard](Y, self.weights)])
 
-    def check_finite(self) -> None:
+    def check_finite(self, *, missing: bool = False) -> None:
         """Nothing is left to check: the rows were when they were taken in."""
 
     def take(self, indices: np.ndarray) -> np.ndarray:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from oddatom.rows.files.readers import open_rows
+from oddatom.rows.files.readers import column_numbers, open_rows
 
 Part: TypeAlias = tuple[Callable[[], np.ndarray], int]
 ROWS = 2**16  # fewest rows of a partition, but for the last of a file
@@ -64,15 +64,8 @@ def read_row_groups(path: str, groups: tuple[int, ...], names: tuple[str, ...]) 
         table = file.read_row_groups(list(groups), columns=list(names), use_threads=False)
     rows = np.empty((table.num_rows, len(names)))
     for f, name in enumerate(names):
-        rows[:, f] = _numbers(table.column(name))
+        rows[:, f] = column_numbers(table.column(name))
     return rows
-
-
-def _numbers(column: Any) -> np.ndarray:
-    values = column.to_numpy()
-    if column.null_count and values.dtype == object:  # booleans with nothing among them
-        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    return values
 
 
 def read_npy(path: str, lo: int, hi: int) -> np.ndarray:

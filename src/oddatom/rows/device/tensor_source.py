@@ -38,24 +38,26 @@ class TensorSource(Source):
     device : torch.device
     stream : bool or None
         Leave the rows where they are. None decides by their size.
+    missing : bool
+        Whether NaN is a missing value, and not refused.
     """
 
-    def __init__(self, X: Any, device: torch.device, stream: bool | None = None) -> None:
+    def __init__(self, X: Any, device: torch.device, stream: bool | None = None, *, missing: bool = False) -> None:
         self.device = device
         rows, self.feature_names = as_tensor(X)
         self.stream = rows.device != device and too_large(rows, device) if stream is None else stream
         self.tensor = rows if self.stream else rows.to(device).contiguous()
         self.n_features = rows.shape[1]
         self.sizes = [rows.shape[0]]
-        self._check_finite()
+        self._check_numbers(missing)
 
-    def _check_finite(self) -> None:
+    def _check_numbers(self, missing: bool) -> None:
         bad = torch.zeros(self.n_features, dtype=torch.bool, device=self.device)
         for block in self._blocks():
-            bad |= ~torch.isfinite(block).all(dim=0)
+            bad |= (torch.isinf(block) if missing else ~torch.isfinite(block)).any(dim=0)
         columns = np.flatnonzero(bad.cpu().numpy())
         if columns.size:
-            raise not_finite(columns, self.feature_names)
+            raise not_finite(columns, self.feature_names, missing=missing)
 
     def _blocks(self) -> Any:
         for lo, hi in spans(self.shape[0], rows_per_block(self.device, 32 * self.n_features)):

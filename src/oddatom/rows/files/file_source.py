@@ -44,6 +44,8 @@ class FileSource(Source):
         Where the scratch files go; None takes TMPDIR, then /var/tmp, then the system's folder for temporary files.
     spill : bool, optional
         Whether to use scratch files; None decides by the memory there is.
+    missing : bool
+        Whether NaN is a missing value, and not refused.
     """
 
     def __init__(
@@ -53,8 +55,9 @@ class FileSource(Source):
         block_rows: int | None = None,
         folder: str | Path | None = None,
         spill: bool | None = None,
+        missing: bool = False,
     ) -> None:
-        self._reader = open_rows(data)
+        self._reader = open_rows(data, missing=missing)
         self.n_features = self._reader.n_features
         self.feature_names = self._reader.names
         memory = usable_memory()

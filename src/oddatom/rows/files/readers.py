@@ -1,7 +1,7 @@
 """Rows of files, a piece at a time: Parquet, .npy, memory maps.
 
 A reader knows how many rows and columns there are before it reads any, and refuses what is no finite number, naming
-file and column.
+file and column; NaN may be a missing value.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ class Reader(ABC):
     n_rows: int
     n_features: int
     names: list[str] | None = None
+    missing = False  # whether NaN, and null, is allowed
 
     @abstractmethod
     def pieces(self, most: int) -> Iterator[np.ndarray]:
         """Yield the rows in order, as float64 arrays of at most so many rows."""
 
     def _check(self, rows: np.ndarray, file: str, start: int) -> np.ndarray:
-        """Return the rows, which start at row `start` of the file, if all numbers are finite."""
-        if not np.isfinite(rows).all():
-            j, f = np.argwhere(~np.isfinite(rows))[0]
+        """Return the rows, which start at row `start` of the file, if all numbers are finite or may be missing."""
+        wrong = np.isinf(rows) if self.missing else ~np.isfinite(rows)
+        if wrong.any():
+            j, f = np.argwhere(wrong)[0]
             column = f"column {f}" if self.names is None else f"column {self.names[f]!r}"
             raise OddAtomError(
                 f"{file} has {rows[j, f]} in {column}, row {start + j} (from 0).",
@@ -89,11 +91,7 @@ class ParquetReader(Reader):
                 ):  # numba's threads are the ones asked for
                     rows = np.empty((batch.num_rows, self.n_features))
                     for f, name in enumerate(self.names):
-                        column = batch.column(name)
-                        if column.null_count:
-                            rows[:, f] = np.where(column.is_null().to_numpy(zero_copy_only=False), np.nan, 0.0)
-                        else:
-                            rows[:, f] = column.to_numpy(zero_copy_only=False)
+                        rows[:, f] = column_numbers(batch.column(name))
                     yield self._check(rows, path, start)
                     start += batch.num_rows
             if start != length:
@@ -179,8 +177,22 @@ class SparseReader(Reader):
             yield self._check(rows, "The matrix", start)
 
 
-def open_rows(data: Any) -> Reader:
-    """Open an array, a sparse matrix, the path of a file, or a list of paths."""
+def column_numbers(column: Any) -> np.ndarray:
+    """Return a column of Arrow's as numbers, NaN where there is nothing."""
+    values = np.asarray(column)
+    if column.null_count and values.dtype == object:  # booleans with nothing among them
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    return values
+
+
+def open_rows(data: Any, *, missing: bool = False) -> Reader:
+    """Open an array, a sparse matrix, the path of a file, or a list of paths; NaN may be `missing`, or is refused."""
+    reader = _open(data)
+    reader.missing = missing
+    return reader
+
+
+def _open(data: Any) -> Reader:
     if scipy.sparse.issparse(data):
         return SparseReader(data)
     if isinstance(data, np.ndarray):
