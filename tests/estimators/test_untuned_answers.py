@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+import oddatom
 from oddatom import OddAtomDetector, TableDetector
 from oddatom.exceptions import OddAtomError, ParameterError
 
@@ -251,3 +252,45 @@ def test_a_table_without_categories_does_not_count_the_context():
     X[:, 2] += 3.0 * X[:, 3]
     model = OddAtomDetector(random_state=0).fit(X)
     assert model.weights_["context"] > 0.0
+
+
+@pytest.mark.parametrize(("n_categories", "n_levels", "n_numbers"), [(10, 20, 1), (5, 30, 5), (2, 20, 30)])
+def test_categories_of_chance_flag_no_fresh_rows(n_categories, n_levels, n_numbers):
+    """What columns tell by chance about a category of many levels must not count: fresh rows are as training rows."""
+    rates, flagged = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        codes, numbers = rng.integers(0, n_levels, (800, n_categories)), rng.normal(size=(800, n_numbers))
+        X = np.column_stack([codes, numbers]).astype(float)
+        model = OddAtomDetector(threshold=0.05, categorical_features=list(range(n_categories)), random_state=seed)
+        model.fit(X[:400])
+        rates.append((model.p_values(X[400:]) <= 0.05).mean())
+        flagged.append((model.predict(X[400:]) == -1).mean())
+    assert np.mean(rates) < 0.07
+    assert np.mean(flagged) < 0.15
+
+
+def test_small_levels_set_no_level_of_their_own():
+    """P-values of fresh rows where a category has many levels of few rows."""
+    rates = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        level = rng.integers(0, 60, 1800)
+        X = np.column_stack([8.0 * np.random.default_rng(9).normal(size=(60, 4))[level], level])
+        X[:, :4] += rng.normal(size=(1800, 4))
+        model = OddAtomDetector(categorical_features=[4], random_state=seed).fit(X[:1200])
+        rates.append((model.p_values(X[1200:]) <= 0.05).mean())
+    assert np.mean(rates) < 0.075
+
+
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e307, 1.7e308])
+def test_levels_of_any_size_are_saved_and_score(size, tmp_path):
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 4, 600)
+    X = np.column_stack([np.array([-0.9, -0.3, 0.3, 0.9])[level] + 0.01 * rng.normal(size=600), level])
+    X[:, 0] *= size
+    model = OddAtomDetector(categorical_features=[1], random_state=0).fit(X)
+    new = np.array([[size, 0.0], [-size, np.nan], [1e308, 9.0], [-1e308, 1.0]])
+    assert np.isfinite(model.score_samples(new)).all()
+    model.save(tmp_path / "model")
+    assert_array_equal(oddatom.load(tmp_path / "model").score_samples(new), model.score_samples(new))

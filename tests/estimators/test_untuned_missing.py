@@ -159,3 +159,44 @@ def test_nothing_but_missing_values():
     model = OddAtomDetector(random_state=0).fit(X)
     assert np.ptp(model.score_samples(X)) == 0
     assert (model.predict(X) == 1).all()
+
+
+@pytest.mark.parametrize("method", ["score_samples", "predict", "p_values", "explain", "score_parts"])
+@pytest.mark.parametrize("columns", [1, 7, 9])
+def test_other_columns_are_refused_whatever_is_missing(model, method, columns):
+    X = np.full((3, columns), np.nan)
+    with pytest.raises(ValueError, match=f"X has {columns} features, but OddAtomDetector is expecting 8"):
+        getattr(model, method)(X)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.95, 0.99])
+def test_a_column_that_most_rows_lack_makes_the_others_no_odder(share):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2)) @ rng.normal(size=(2, 5)) + 0.3 * rng.normal(size=(3000, 5))
+    X[rng.random(3000) < share, 2] = np.nan
+    model = OddAtomDetector(threshold=0.05, random_state=0).fit(X)
+    there = ~np.isnan(X[:, 2])
+    assert (model.predict(X[there]) == -1).mean() < 0.15
+
+
+def test_missing_cells_are_usual_where_training_had_none():
+    X = factors(2000)
+    model = OddAtomDetector(random_state=0).fit(X)
+    lacking = np.where(np.random.default_rng(0).random(X.shape) < 0.5, np.nan, X)
+    for name in ("norm", "distance", "description_length"):
+        whole, some = (np.median(model.score_parts(rows)[name]) for rows in (X, lacking))
+        assert abs(whole - some) < 1.0, name
+
+
+def test_a_column_without_a_value_says_nothing():
+    X = factors(300)
+    X[:, 4] = np.nan
+    model = OddAtomDetector(random_state=0).fit(X)
+    new = np.repeat(X[:1], 4, axis=0)
+    new[1:, 4] = 0.0, 5.0, -1e300
+    scores = model.score_samples(new)
+    assert_array_equal(scores[1:], scores[1])
+    binary = (X[:, :4] > 0).astype(float)
+    more = np.column_stack([binary, np.full(300, np.nan)])
+    used = [np.isfinite(OddAtomDetector(random_state=0).fit(A).ensemble_.scaling.spread).sum() for A in (binary, more)]
+    assert used == [4, 4]

@@ -11,6 +11,7 @@ from oddatom.ensemble.naive_bayes import Context
 from oddatom.ensemble.tails import Tails, fit_tails
 from oddatom.scaling.asinh import column_ends, column_quantiles
 
+LARGEST = 0.25 * float(np.finfo(np.float64).max)  # the range of a column without a value
 FEWEST, MOST = 5, 30  # bins between the 1st and the 99th percentile, √N of them; one more at either end
 
 
@@ -98,6 +99,9 @@ def fit_histogram(U: np.ndarray, code_steps: np.ndarray | None = None, shifted: 
     steps[~np.isfinite(steps)] = 0.0
     low, high = np.where(codes, -1.5 * step, low), np.where(codes, (n_codes - 1.5) * step, high)
     steps = np.where(codes, 1.0 / np.where(codes, step, 1.0), steps)
+    empty_columns = np.isnan(U).all(axis=0)  # whatever comes falls into the same bin
+    low, high = np.where(empty_columns, -LARGEST, low), np.where(empty_columns, LARGEST, high)
+    steps = np.where(empty_columns, 0.0, steps)
     if codes.any() and (most := int(n_codes[codes].max())) > n_bins:
         steps = np.where(codes, steps, steps * (1.0 - 1e-12))  # the largest value stays in the last of n_bins
         n_bins = most

@@ -61,10 +61,11 @@ def fit_calibration(parts: RowParts, names: Sequence[str] = ()) -> Calibration:
     of_members, of_rows = split_names(names)
     order = [PARTS[name] for name in (*of_members * parts.members.shape[1], *of_rows)]
     usual, least = np.zeros(values.shape[0]), np.array([part.least_spread for part in order] or 0.0)
-    if order and parts.missing is not None and parts.missing.any():
+    if order:
         by_cell = np.array([part.by_cell for part in order])
-        whole = 1.0 / np.maximum(1.0 - parts.missing, 1e-3)  # as if the cells that are there were all
-        values = np.where(by_cell[:, None], values * whole, values)
+        if parts.missing is not None and parts.missing.any():
+            whole = 1.0 / np.maximum(1.0 - parts.missing, 1e-3)  # as if the cells that are there were all
+            values = np.where(by_cell[:, None], values * whole, values)
         usual[by_cell] = np.median(values[by_cell], axis=1)
     places, between = _places(N)
     ordered = np.partition(values, np.unique(places), axis=1)[:, places]  # logarithms do not change the order

@@ -18,6 +18,7 @@ from oddatom.ensemble.trimmed import (
     learn_centroids,
     learn_spread,
     nearest,
+    typical_square,
 )
 from oddatom.scaling.asinh import stretch
 
@@ -116,8 +117,12 @@ def learn_member(
     steps += steps[-1:] * (LLOYD_STEPS + SWEEPS - len(steps))
 
     chosen, gain, residual = code_one(W, D, missing)
-    if missing is not None:  # a missing cell is what the code makes of it
+    added = None
+    if missing is not None:  # a missing cell is what the code makes of it, and varies as those that are there do
+        E = W - gain[:, None] * D[chosen]
         W = np.where(missing.absent, gain[:, None] * D[chosen], W)
+        squares = [typical_square(e[~lacking]) for e, lacking in zip(E.T, missing.absent.T, strict=True)]
+        added = np.array(squares) * missing.absent.mean(axis=0)
     rows = np.flatnonzero(kept(residual, t))
     count = np.bincount(chosen[rows], minlength=D.shape[0])
     share = (count + 0.5) / (rows.size + 1.0)
@@ -130,6 +135,8 @@ def learn_member(
     left = (stretch(Y[rows]) * (W[rows] - gain[rows, None] * D[chosen[rows]])) ** 2
     present = rows.size if missing is None else np.maximum(np.count_nonzero(~missing.absent[rows], axis=0), 1)
     feature_noise = left.sum(axis=0) / present
+    if missing is not None:
+        feature_noise = np.maximum(feature_noise, np.where(missing.absent.any(axis=0), squares, 0.0))
     feature_noise = feature_noise + max(FEATURE_RIDGE * feature_noise.mean(), floor or noise)
     return Member(
         centroids=C,
@@ -138,7 +145,7 @@ def learn_member(
         gain_variance=gain_variance,
         noise=noise,
         feature_noise=feature_noise,
-        spread=learn_spread(W, sizes.n_directions, t, rng),
+        spread=learn_spread(W, sizes.n_directions, t, rng, added),
         history=np.array(steps),
     )
 

@@ -21,13 +21,14 @@ from oddatom.ensemble.naive_bayes import fit_context
 from oddatom.ensemble.packed import Packed, pack
 from oddatom.ensemble.parts import BUILT_IN, PARTS, Part, in_order, value
 from oddatom.ensemble.row_parts import RowParts, formula_parts, row_parts, split_names
-from oddatom.ensemble.trimmed import find_missing, learn_spread
+from oddatom.ensemble.trimmed import Missing, Spread, find_missing, learn_spread, typical_square
 from oddatom.passes.group import ShardGroup
 from oddatom.rows.array import OneClassShard
 from oddatom.scaling.asinh import AsinhScaling, column_ends, fit_asinh
 
 PLANE_ROWS = 4096  # enough for a plane in five dimensions
 CALIBRATION_ROWS = 5000  # enough for quartiles
+MOSTLY_MISSING = 0.9  # share of missing cells, above which members do not look at a column
 BULK_ROWS, BULK_TRIM = 4096, 0.35  # rows that the covariance of all is learned from, and the share left out
 OF_ALL = ("joined", "margin")  # scores that are made of several parts
 
@@ -208,7 +209,7 @@ def learn_ensemble(
             own = np.random.RandomState(rng.randint(2**31 - 1))  # so that members may be learned side by side
             tasks.append(partial(learn_member, Y[some], rarity[some], t, sizes, own, kinds, lacking))
     members = run_all(tasks)
-    packed = pack(members, learn_spread(Y[:BULK_ROWS], sizes.n_directions, BULK_TRIM, rng))
+    packed = pack(members, _learn_bulk(Y[:BULK_ROWS], missing, sizes, rng))
     if any(kinds.size for kinds in usual):  # centroids are kinds of rows, all of them common: none is a small group
         packed = packed._replace(group_terms=np.zeros(packed.centroids.shape))
     names = in_order()
@@ -225,6 +226,16 @@ def learn_ensemble(
     typical = np.ascontiguousarray(model.typicality(Z[:PLANE_ROWS]))
     svm = fit_one_class(ShardGroup([OneClassShard(Block.dense(typical))]), typical.shape[1], nu)
     return model._replace(plane=svm.w, rho=svm.rho - svm.tolerance), parts
+
+
+def _learn_bulk(Y: np.ndarray, missing: Missing | None, sizes: Sizes, rng: np.random.RandomState) -> Spread:
+    """Return the robust covariance of scaled rows around the medians."""
+    added = None
+    if missing is not None:
+        absent = missing.absent[: Y.shape[0]]
+        added = np.array([typical_square(y[~lacking]) for y, lacking in zip(Y.T, absent.T, strict=True)])
+        added *= absent.mean(axis=0)
+    return learn_spread(Y, sizes.n_directions, BULK_TRIM, rng, added)
 
 
 def _weight(part: Part, histogram: Histogram) -> float:
@@ -246,10 +257,12 @@ def _fit_columns(
 def _leave_out_categories(X: np.ndarray, scaling: AsinhScaling, codes: np.ndarray) -> tuple[AsinhScaling, np.ndarray]:
     """Return the scaling with columns of categories made 0, and those of two values unless there are no others.
 
-    Members would find the rarer value many deviations away. Histograms and tails know how rare it is. Also return which
-    columns have two values.
+    Members would find the rarer value many deviations away. Histograms and tails know how rare it is. A column that
+    next to no row has is left out too. Also return which columns have two values.
     """
     low, high = column_ends(X)
-    two_valued = (low < high) & ((low == X) | (high == X) | np.isnan(X)).all(axis=0)
-    left_out = codes if (codes | two_valued).all() else codes | two_valued
+    lacking = np.isnan(X)
+    two_valued = (low < high) & ((low == X) | (high == X) | lacking).all(axis=0)
+    left_out = codes if (codes | two_valued | np.isinf(scaling.spread)).all() else codes | two_valued
+    left_out = left_out | (lacking.mean(axis=0) > MOSTLY_MISSING) if lacking.any() else left_out
     return scaling._replace(spread=np.where(left_out, np.inf, scaling.spread)), two_valued

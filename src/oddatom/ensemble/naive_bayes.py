@@ -236,7 +236,10 @@ def _cuts(U: np.ndarray, code_steps: np.ndarray, two_valued: np.ndarray) -> list
 
 
 def _mutual_information(B: np.ndarray, target: int, n_levels: int, n_bins: int) -> np.ndarray:
-    """Return what every column tells about the target's level, in nats, less what it would by chance; 0 of itself."""
+    """Return what every column tells about the target's level, in nats; 0 of itself.
+
+    Less the Bayesian information criterion's penalty for counts: the best of many columns must not be chosen by chance.
+    """
     worth = np.zeros(B.shape[0])
     some = B[:, B[target] < n_levels]
     for g in range(B.shape[0]):
@@ -250,5 +253,6 @@ def _mutual_information(B: np.ndarray, target: int, n_levels: int, n_bins: int) 
         if there.any():
             product = np.outer(across, down)[there]
             gain = float((T[there] * np.log(T[there] * (n / product))).sum()) / n
-            worth[g] = gain - (np.count_nonzero(across) - 1) * (np.count_nonzero(down) - 1) / (2.0 * n)
+            cells = (np.count_nonzero(across) - 1) * (np.count_nonzero(down) - 1)
+            worth[g] = gain - 0.5 * np.log(n) * cells / n
     return worth

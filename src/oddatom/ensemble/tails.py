@@ -174,8 +174,12 @@ def fit_tails(U: np.ndarray, code_steps: np.ndarray | None = None, shifted: np.n
     for f, v in enumerate(U.T):
         values = v[~np.isnan(v)]
         missing[f] = max(-np.log((N - values.size + 0.5) / (N + 1.0)) - CAP, 0.0)
-        some = values if values.size else np.zeros(1)
-        columns.append(_fit_codes(some, steps[f]) if steps[f] > 0.0 else _fit_column(np.sort(some), differences[f]))
+        if not values.size:
+            columns.append(_fit_nothing())
+        elif steps[f] > 0.0:
+            columns.append(_fit_codes(values, steps[f]))
+        else:
+            columns.append(_fit_column(np.sort(values), differences[f]))
     K = max(len(points) for points, *_ in columns)
     knots, cost = np.empty((m, K)), np.empty((m, K))
     for f, (points, *_) in enumerate(columns):
@@ -192,6 +196,12 @@ def rarities(counts: np.ndarray) -> np.ndarray:
     order = np.argsort(counts, kind="stable")
     at_most = np.cumsum(counts[order])[np.searchsorted(counts[order], counts, "right") - 1]
     return -np.log(np.maximum(at_most, 1) / counts.sum())
+
+
+def _fit_nothing() -> tuple[Any, ...]:
+    """Fit to a column without a value: whatever comes costs nothing."""
+    none, pairs = np.zeros(2), np.full((2, 2), np.inf)
+    return {0.0: 0.0, 1.0: 0.0}, none, pairs, pairs, np.zeros((2, 2)), none, 1.0
 
 
 def _fit_codes(v: np.ndarray, step: float) -> tuple[Any, ...]:

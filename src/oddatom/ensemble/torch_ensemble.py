@@ -13,7 +13,7 @@ from oddatom.ensemble.model import Ensemble
 def score_rows(ensemble: Ensemble, X: Any, device: torch.device, name: str = "joined") -> torch.Tensor:
     """Return one of the scores of rows X (N×m), a float64 tensor on the device; rows elsewhere are copied in blocks.
 
-    Nothing waits for the device, and no more than a block's parts are ever held.
+    No more than a block's parts are ever held. Whether a block has missing values is asked of the device.
     """
     source = DeviceRows(X, device, None, stream=True)
     (M, K, m), n, q = (

@@ -23,6 +23,7 @@ LEAST_ENERGY = 4e-4  # an atom that takes up a smaller share of the deviations i
 RIDGE, RIDGE_PER_COLUMN = 0.05, 1e-4  # of the mean variance, added to every variance
 ROUNDING = 1e-12  # of 1 + |y|, or of its square: a deviation y − c below it is none, nor is a square of one
 WIDE = 64  # columns from which the leading directions come from subspace iteration
+_MEDIAN_SQUARE = 0.454936423119572  # of a standard normal distribution
 HIDDEN = 0.1  # how much of an atom's square in missing cells counts: an atom that lies there whole has no large gain
 
 
@@ -212,7 +213,14 @@ def mahalanobis_terms(W: Any, directions: Any, gain: Any, precision: Any) -> Any
     return W * (W * precision + matmul(along, directions))
 
 
-def learn_spread(W: np.ndarray, n_directions: int, t: float, rng: np.random.RandomState) -> Spread:
+def typical_square(values: np.ndarray) -> float:
+    """Return the variance around 0 of a normal distribution with this median of squares; 0 of no values."""
+    return float(np.median(values * values)) / _MEDIAN_SQUARE if values.size else 0.0
+
+
+def learn_spread(
+    W: np.ndarray, n_directions: int, t: float, rng: np.random.RandomState, added: np.ndarray | None = None
+) -> Spread:
     """C-steps: the covariance around 0 of the share 1 − t of the rows nearest under the covariance before.
 
     Parameters
@@ -225,6 +233,8 @@ def learn_spread(W: np.ndarray, n_directions: int, t: float, rng: np.random.Rand
         Share of the rows to leave out.
     rng : RandomState
         Draws where subspace iteration begins.
+    added : (m,), optional
+        Added to the variances: what missing cells, which are filled in, would vary by.
     """
     m = W.shape[1]
     q = min(n_directions, m)
@@ -233,15 +243,16 @@ def learn_spread(W: np.ndarray, n_directions: int, t: float, rng: np.random.Rand
     for _ in range(C_STEPS):
         R = W[kept(distance, t)]
         h = R.shape[0]
-        total = np.einsum("ij,ij->", R, R) / h
+        own = np.zeros(m) if added is None else added
+        total = np.einsum("ij,ij->", R, R) / h + own.sum()
         if V is None:
-            values, vectors = np.linalg.eigh(R.T @ R / h)
+            values, vectors = np.linalg.eigh(R.T @ R / h + np.diag(own))
             directions, leading = vectors[:, ::-1][:, :q].T, np.maximum(values[::-1][:q], 0.0)
         else:
             for _ in range(SUBSPACE_STEPS):
-                V = np.linalg.qr(R.T @ (R @ V))[0]
+                V = np.linalg.qr(R.T @ (R @ V) + h * own[:, None] * V)[0]
             P = R @ V
-            values, vectors = np.linalg.eigh(P.T @ P / h)
+            values, vectors = np.linalg.eigh(P.T @ P / h + V.T @ (own[:, None] * V))
             V = V @ vectors[:, ::-1]
             directions, leading = V.T, np.maximum(values[::-1], 0.0)
         mean = total / m

@@ -86,23 +86,28 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Fal
     except (ValueError, TypeError) as error:
         if "could not convert string" in str(error) or _other_columns(X):
             raise OddAtomError(f"{error}.", parameter="X", advice=_text_advice(X), owner=owner) from None
-        if "features" not in str(error) or scipy.sparse.issparse(X) or np.isfinite(np.asarray(X, np.float64)).all():
+        if "features" not in str(error) or scipy.sparse.issparse(X) or not _refused(X, missing).any():
             raise
         rows = np.asarray(X, np.float64)  # of the two mistakes NaN is named first, as scikit-learn does
     if scipy.sparse.issparse(rows):
         if not rows.has_canonical_format:
             rows = rows.copy()  # it may be the caller's own
             rows.sum_duplicates()
-        bad = np.unique(rows.indices[np.isinf(rows.data) if missing else ~np.isfinite(rows.data)])
+        bad = np.unique(rows.indices[_refused(rows.data, missing)])
     else:
         # A finite sum means finite entries; an infinite one may also be an overflow, so look closer then.
         with np.errstate(over="ignore", invalid="ignore"):
             suspect = not np.isfinite(rows.sum())
-        odd = np.isinf if missing else lambda values: ~np.isfinite(values)
-        bad = np.flatnonzero(odd(rows).any(axis=0)) if suspect else np.empty(0, int)
+        bad = np.flatnonzero(_refused(rows, missing).any(axis=0)) if suspect else np.empty(0, int)
     if bad.size:
         raise not_finite(bad, getattr(estimator, "feature_names_in_", None), owner, missing=missing)
     return rows if accept_sparse or not scipy.sparse.issparse(rows) else _dense(rows)
+
+
+def _refused(values: Any, missing: bool) -> np.ndarray:
+    """Return which values are no finite numbers, nor missing ones where NaN is that."""
+    numbers = np.asarray(values, np.float64)
+    return np.isinf(numbers) if missing else ~np.isfinite(numbers)
 
 
 def takes_missing(estimator: Any) -> bool:

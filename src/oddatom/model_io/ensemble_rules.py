@@ -10,7 +10,7 @@ from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.joining import Calibration
 from oddatom.ensemble.levels import Levels
 from oddatom.ensemble.model import SCORES, Ensemble
-from oddatom.ensemble.naive_bayes import Context
+from oddatom.ensemble.naive_bayes import NEVER, Context
 from oddatom.ensemble.packed import Packed
 from oddatom.ensemble.parts import BUILT_IN, PARTS
 from oddatom.ensemble.row_parts import split_names
@@ -48,7 +48,7 @@ _TAILS = record(
         "edge_cost": numbers("features", "sides", least=0.0),
         "root": numbers("features", above=0.0),
         "root_below": optional(numbers("features", above=0.0)),
-        "missing": optional(numbers("features", least=0.0)),
+        "missing": optional(numbers("features", least=0.0, most=1e3)),
     },
 )
 _CONTEXT = record(
@@ -58,10 +58,10 @@ _CONTEXT = record(
         "predictors": each(each(integer(), tuple), tuple),
         "edges": numbers("features", "edges", finite=False),
         "n_levels": each(integer(least=1), tuple),
-        "share": numbers("targets", "levels"),
-        "held_out_share": numbers("targets", "levels"),
-        "ratio": numbers("targets", "predictors", "places", "levels"),
-        "held_out": numbers("targets", "predictors", "places", "levels"),
+        "share": numbers("targets", "levels", least=NEVER, most=0.0),
+        "held_out_share": numbers("targets", "levels", least=NEVER, most=0.0),
+        "ratio": numbers("targets", "predictors", "places", "levels", least=-100.0, most=100.0),
+        "held_out": numbers("targets", "predictors", "places", "levels", least=-100.0, most=100.0),
     },
 )
 _LEVELS = record(
@@ -99,7 +99,7 @@ _PACKED = record(
         "directions": numbers("members", "directions", "features", least=-2.0, most=2.0),
         "direction_gain": numbers("members", "directions"),
         "rest_precision": numbers("members", least=0.0),
-        "group_terms": optional(numbers("members", "centroids", "features")),
+        "group_terms": optional(numbers("members", "centroids", "features", least=-1e100, most=1e100)),
     },
 )
 _CALIBRATION = record(
@@ -190,6 +190,7 @@ def _check_context(context: Any, path: str, sizes: Sizes) -> None:
     if context is None:
         return
     m, n = sizes["features"], sizes["targets"]
+    demand(n >= 1, path, "of one target at least", n)
     for name in ("targets", "predictors", "n_levels"):
         demand(len(getattr(context, name)) == n, f"{path}.{name}", f"of {n} targets", len(getattr(context, name)))
     columns = [*context.targets, *(g for some in context.predictors for g in some)]

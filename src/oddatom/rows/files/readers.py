@@ -42,7 +42,9 @@ class Reader(ABC):
                 f"{file} has {rows[j, f]} in {column}, row {start + j} (from 0).",
                 parameter="X",
                 value=rows[j, f],
-                advice="Fill missing values in or drop those rows or columns.",
+                advice="Replace infinity by what it stands for, NaN where that is nothing."
+                if self.missing
+                else "Fill missing values in or drop those rows or columns.",
             )
         return rows
 
