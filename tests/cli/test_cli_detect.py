@@ -9,6 +9,7 @@ from cli_tables import N_ROWS, ODD_ROW, csv_rows, write_csv
 
 from oddatom import OddAtomDetector, load, make_detector
 from oddatom.cli.learning import in_words
+from oddatom.cli.listing import flagged_words
 from oddatom.table import open_table
 
 RESULTS = ["score", "p_value", "is_anomaly", "rank", "top_features"]
@@ -42,7 +43,7 @@ def test_detect_says_columns_on_stderr_and_ten_rows_on_stdout(run, table):
     assert len(lines) == 11
     assert lines[0].split() == ["rank", "row", "score", "p-value", "what", "makes", "it", "odd"]
     assert lines[1].split()[:2] == ["1", str(ODD_ROW)]
-    assert " anomaly weight " in lines[1]
+    assert " flagged weight " in lines[1]
     assert "\x1b" not in ended.out + ended.err
 
 
@@ -116,6 +117,9 @@ def test_thresholds(run, table, tmp_path):
         return sum(row["is_anomaly"] == "true" for row in csv_rows(tmp_path / "data.anomalies.csv"))
 
     assert n_flagged("--threshold", "0.02") == 6
+    assert n_flagged("--threshold", "2%") == 6
+    assert n_flagged("--threshold", "top=4") == 4
+    assert 1 <= n_flagged("--threshold", "p=0.01") <= 3
     assert 20 <= n_flagged("--threshold", "svm") <= 30
     assert "cautious" in run("detect", table, "--no-report", "--threshold", "fdr=0.0001").err
 
@@ -206,3 +210,16 @@ def test_scores_that_overflow_are_null_in_json(run, tmp_path):
         ended = run("detect", path, "--json", "--detector", detector)
         assert ended.code == 0, ended.err
         assert json.loads(ended.out, parse_constant=lambda word: pytest.fail(word))["top"][0]["row"] == 41
+
+
+@pytest.mark.parametrize(
+    ("n", "n_rows", "words"),
+    [
+        (0, 1000, "No row is flagged: none of 1,000 lies beyond the threshold."),
+        (1, 1000, "1 of 1,000 rows flagged."),
+        (1, 1, "1 of 1 row flagged."),
+        (1200, 20000, "1,200 of 20,000 rows flagged."),
+    ],
+)
+def test_how_many_are_flagged_in_words(n, n_rows, words):
+    assert flagged_words(n, n_rows) == words

@@ -78,7 +78,7 @@ def test_standard_input_and_output(run, table, model, stdin, expected):
     stdin(table.read_bytes())
     ended = run("score", model, "-")
     assert [float(row["score"]) for row in csv_rows(ended.out)] == expected
-    assert ended.line().endswith("rows are anomalies.")
+    assert ended.line().endswith("rows flagged.")
     stdin(gzip.compress(table.read_bytes()))
     assert run("score", model, "-", "-q") == (0, ended.out, "")
     sink = io.BytesIO()

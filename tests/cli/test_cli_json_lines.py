@@ -44,7 +44,7 @@ def test_lines_say_what_the_table_says(run, table, tmp_path):
     before = set(os.listdir(tmp_path))
     ended = run("score", model, table, "--json", "--batch", 70)
     said = lines(ended.out)
-    assert ended.err == f"{sum(one['is_anomaly'] for one in said)} of {N_ROWS} rows are anomalies.\n"
+    assert ended.err == f"{sum(one['is_anomaly'] for one in said)} of {N_ROWS} rows flagged.\n"
     assert set(os.listdir(tmp_path)) == before  # nothing but the lines
     run("score", model, table, "-q")
     for number, (one, row) in enumerate(zip(said, csv_rows(tmp_path / "data.scores.csv"), strict=True), 1):

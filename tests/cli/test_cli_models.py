@@ -39,7 +39,7 @@ def test_score_says_how_many(run, table, tmp_path, model):
     ended = run("score", model, table)
     n = sum(row["is_anomaly"] == "true" for row in csv_rows(tmp_path / "data.scores.csv"))
     assert ended.err.splitlines() == [
-        f"{n} of {N_ROWS} rows are anomalies.",
+        f"{n} of {N_ROWS} rows flagged.",
         f"rows: {tmp_path / 'data.scores.csv'}",
     ]
     assert ended.out == ""

@@ -104,7 +104,7 @@ def test_colours_on_a_terminal_alone(on_terminal, table, monkeypatch, run):
     assert "\x1b" not in run(*words).out
     monkeypatch.setenv("NO_COLOR", "1")
     got = on_terminal(*words, streams=["stdout"])[1]
-    assert " anomaly " in got
+    assert " flagged " in got
     assert "\x1b" not in got
 
 

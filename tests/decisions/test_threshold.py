@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from oddatom import OddAtomDetector
+from oddatom import DLOCSVM, OddAtomDetector, load
 from oddatom.cli.learning import results
 from oddatom.decisions import (
     Threshold,
@@ -16,6 +16,7 @@ from oddatom.decisions import (
     check_threshold,
     flag,
     share_offset,
+    top_offset,
 )
 from oddatom.report.content import gather_content
 
@@ -25,9 +26,47 @@ GOOD = {
     "fdr": Threshold("fdr", 0.1),
     ("fdr", 0.25): Threshold("fdr", 0.25),
     0.5: Threshold("share", 0.5),
+    "2%": Threshold("share", 0.02),
+    "2.5 %": Threshold("share", 0.025),
+    "50%": Threshold("share", 0.5),
+    "top=50": Threshold("top", 50.0),
+    ("top", 7): Threshold("top", 7.0),
+    "p=0.01": Threshold("p", 0.01),
+    ("p", 0.2): Threshold("p", 0.2),
+    "fdr=0.2": Threshold("fdr", 0.2),
+    "fdr = .05": Threshold("fdr", 0.05),
     np.float64(0.01): Threshold("share", 0.01),
 }
 BAD = ["SVM", "share", 0, 0.0, 0.51, -0.1, 1, True, np.nan, None, ("fdr", 0), ("fdr", 1.0), ("fdr", True), ("fdr",)]
+BAD += [
+    "0%",
+    "51%",
+    "%",
+    "2",
+    "top=0",
+    "top=1.5",
+    "top=",
+    "top",
+    "p=0",
+    "p=1",
+    "p",
+    "fdr=1",
+    "fdr=x",
+    "nu=0.1",
+    "p=nan",
+]
+BAD += [
+    "share=0.1",
+    ("share", 0.1),
+    ("top", 2.5),
+    ("p", 0),
+    ("share", "2%"),
+    "-2%",
+    "1e400%",
+    "top=-3",
+    "top=1e300",
+    ("top", True),
+]
 BAD += [("auto", 0.1), ("fdr", "0.1"), (0.1, 0.2), ("fdr", 0.1, 0.2), ("fdr", np.nan), {"fdr": 0.1}, np.array([0.1])]
 
 
@@ -197,3 +236,43 @@ def test_not_fitted():
     for call in (lambda m: m.set_threshold(0.1), lambda m: m.predict(np.ones((2, 2)))):
         with pytest.raises(NotFittedError, match="not fitted yet"):
             call(Plain())
+
+
+def test_top_flags_so_many_training_rows():
+    scores = np.sort(np.random.default_rng(0).normal(size=100))
+    for n in (1, 7, 99):
+        assert np.sum(scores < top_offset(scores, n)) == n
+    for n in (100, 10**9):
+        assert (scores < top_offset(scores, n)).all()
+    ties = np.repeat([0.0, 1.0, 2.0], 10)
+    assert np.sum(ties < top_offset(ties, 15)) == 10  # rows that tie are flagged together, and no more than asked for
+
+
+@pytest.mark.parametrize("level", [0.001, 0.01, 0.05, 0.3, 0.999])
+@pytest.mark.parametrize("scoring", ["joined", "margin", "cell"])
+def test_a_cut_by_p_values_agrees_with_them(level, scoring):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(300, 4)), np.r_[rng.normal(size=(200, 4)), 8.0 * rng.normal(size=(20, 4))]
+    model = OddAtomDetector(scoring, threshold=("p", level), random_state=0).fit(X)
+    for rows in (X, new):
+        flagged = model.predict(rows) == -1
+        assert_array_equal(flagged, model.p_values(rows) <= level)
+        assert_array_equal(flagged, model.decision_function(rows) < 0)
+
+
+def test_p_needs_p_values_that_follow_the_score():
+    with pytest.raises(ValueError, match=r"rule such as '2%', 'top=50', 'fdr=0.1'\. Got 'p=0.01' instead"):
+        DLOCSVM(threshold="p=0.01").fit(np.random.default_rng(0).uniform(size=(50, 3)))
+
+
+@pytest.mark.parametrize("threshold", ["2%", "top=9", "p=0.02"])
+def test_words_are_saved_and_set(threshold, tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    model = OddAtomDetector(threshold=threshold, random_state=0).fit(X)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.threshold_ == model.threshold_
+    assert_array_equal(loaded.predict(X), model.predict(X))
+    assert 0 < np.sum(model.predict(X) == -1) <= 9
+    other = OddAtomDetector(random_state=0).fit(X).set_threshold(threshold)
+    assert_array_equal(other.predict(X), model.predict(X))

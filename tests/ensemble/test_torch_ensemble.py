@@ -134,7 +134,7 @@ def test_scores_of_a_detector(table, detectors, device, work):
 
 
 @pytest.mark.parametrize("name", ["joined", "margin"])
-def test_scores_by_group_give_the_p_values(name, detectors, device):
+def test_scores_by_group(name, detectors, device):
     model, X = detectors["mixture"], odd(NEW["mixture"])
     ensemble = model.ensemble_
     tensor = torch.tensor(X, device=device)
@@ -144,8 +144,6 @@ def test_scores_by_group_give_the_p_values(name, detectors, device):
     parts = ensemble.parts(X)
     groups = [ensemble.score(ensemble.z_scores(parts, group), name) for group in range(ensemble.n_groups)]
     assert_same(got, np.stack(groups, axis=1))
-    if name == "joined":
-        assert_array_equal(model.conformal_.p_values(got.cpu().numpy()), model.p_values(X))
 
 
 @pytest.mark.parametrize("value", [1e308, -1e308, 5e-324, 0.0])

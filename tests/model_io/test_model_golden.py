@@ -26,6 +26,8 @@ def test_golden(path, tmp_path):
     model = oddatom.load(path)
     found = answers(model, rows)
     for name, wanted in expected.items():
+        if name.startswith("p_values") and path.parent.name != "1.4" and "OCSVM" not in path.stem:
+            continue  # an ensemble's are by the score itself since then
         scale = np.abs(wanted).max()
         # One held-out score more or less, where the last bits of another machine make a tie.
         tolerance = 1.5 / 41 if name.startswith("p_values") else 1e-10 * scale

@@ -8,7 +8,7 @@ from typing import Any
 from oddatom import save
 from oddatom.cli.console import Console
 from oddatom.cli.learning import Results, fit_model, results, top_features
-from oddatom.cli.listing import LISTED, row_records, show_json, show_rows
+from oddatom.cli.listing import LISTED, flagged_words, row_records, show_json, show_rows
 from oddatom.cli.reporting import need_figures, write_table_report
 from oddatom.cli.tables import (
     beside,
@@ -26,7 +26,7 @@ from oddatom.table.table_detector import TableDetector
 
 
 def run(options: argparse.Namespace, console: Console) -> bool:
-    """Return whether any row is an anomaly."""
+    """Return whether any row is flagged."""
     passing = is_stream(options.table)
     output = options.output or ("-" if passing else beside(options.table, ".anomalies.csv"))
     report = None if options.no_report else options.report
@@ -68,10 +68,10 @@ def run(options: argparse.Namespace, console: Console) -> bool:
 
 
 def _close(console: Console, found: Results, model: TableDetector, files: dict[str, str | None]) -> None:
-    """Say how many rows are anomalies and what was written."""
+    """Say how many rows are flagged and what was written."""
     n = int(found.flagged.sum())
     console.say()
-    console.say(f"{n:,} of {found.scores.size:,} rows are anomalies.")
+    console.say(flagged_words(n, found.scores.size))
     if model.threshold_.kind == "fdr" and n == 0:
         console.say(
             "p-values of the rows a model was fitted on are cautious: use fdr with `oddatom score` on new rows."

@@ -29,6 +29,13 @@ def say_columns(console: Console, decisions: list[Any]) -> None:
         console.say(f"  and {len(lines) - 2 * COLUMN_LINES:,} more; the report has all of them")
 
 
+def flagged_words(n: int, n_rows: int) -> str:
+    """Return how many rows are flagged, in words."""
+    if n == 0:
+        return f"No row is flagged: none of {n_rows:,} lies beyond the threshold."
+    return f"{n:,} of {n_rows:,} row{'s' if n_rows != 1 else ''} flagged."
+
+
 def show_rows(console: Console, order: np.ndarray, found: Any, features: list[str]) -> None:
     """Print rows, oddest first: number, score, p-value, verdict, and the columns that make them odd.
 
@@ -47,7 +54,7 @@ def show_rows(console: Console, order: np.ndarray, found: Any, features: list[st
     console.show(console.style(f"rank  {'row':>{width}}      score   p-value           {why_odd}".rstrip(), "bold"))
     for k, (row, why) in enumerate(zip(order, features, strict=True), 1):
         p = "" if found.p_values is None else f"{found.p_values[row]:.2g}"
-        verdict = console.style("anomaly", "red") if found.flagged[row] else "       "
+        verdict = console.style("flagged", "red") if found.flagged[row] else "       "
         line = f"{k:4d}  {int(row) + 1:>{width},}  {found.scores[row]:#9.3g}  {p:>8}  {verdict} {printable(why, 100)}"
         console.show(line.rstrip())
 

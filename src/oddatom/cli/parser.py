@@ -190,7 +190,7 @@ def _threshold(parser: Any, default: str | None = None) -> None:
         type=_cut,
         default=default,
         metavar="T",
-        help=f"auto, svm, a share of rows such as 0.02, or fdr=0.1 for new rows{said}",
+        help=f"auto, svm, a share of rows such as 2%%, top=50, p=0.01, or fdr=0.1 for new rows{said}",
     )
 
 
@@ -203,7 +203,7 @@ def _ids(parser: argparse.ArgumentParser) -> None:
 
 
 def _alarm(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--fail-on-anomaly", action="store_true", help="exit with 3 where a row is an anomaly")
+    parser.add_argument("--fail-on-anomaly", action="store_true", help="exit with 3 where a row is flagged")
 
 
 def _talk(parser: argparse.ArgumentParser, as_json: str = "say the result as JSON") -> None:
@@ -261,19 +261,18 @@ def _number(text: str, least: int, most: int | None, said: str) -> int:
 
 
 def _cut(text: str) -> Any:
-    """Return a `threshold` parameter from a word, a share, or fdr=q."""
-    if text in ("auto", "svm", "fdr"):
-        return text
-    kind, _, level = text.partition("=")
+    """Return a `threshold` parameter from its text."""
     try:
-        number = float(level if kind == "fdr" else text)
+        number = float(text)
     except ValueError:
         number = -1.0
-    if kind == "fdr" and 0.0 < number < 1.0:
-        return ("fdr", number)
-    if kind != "fdr" and 0.0 < number <= 0.5:
+    if 0.0 < number <= 0.5:
         return number
+    from oddatom.decisions.threshold import parse_threshold  # loads scikit-learn, which most options do without
+
+    if parse_threshold(text) is not None:
+        return text
     raise argparse.ArgumentTypeError(
-        "must be auto, svm, a share of rows above 0 and up to 0.5, such as 0.02, or fdr=Q with Q between 0 and 1. "
-        f"Got {text!r} instead"
+        "must be auto, svm, a share of rows above 0 and up to 0.5 or 50%, such as 2%, top=N, p=P with P between 0 and "
+        f"1, or fdr=Q with Q between 0 and 1. Got {text!r} instead"
     )

@@ -10,6 +10,7 @@ import numpy as np
 from oddatom.cli.console import Console
 from oddatom.cli.json_lines import id_columns, row_lines
 from oddatom.cli.learning import USUAL_ROWS, results, top_features
+from oddatom.cli.listing import flagged_words
 from oddatom.cli.loading import load_model
 from oddatom.cli.tables import (
     beside,
@@ -26,7 +27,7 @@ from oddatom.cli.tables import (
 
 
 def run(options: argparse.Namespace, console: Console) -> bool:
-    """Return whether any row is an anomaly."""
+    """Return whether any row is flagged."""
     output = options.output or _usual_output(options)
     check_streams(options, output)
     n_rows = n_flagged = 0
@@ -57,7 +58,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
                     console.show_lines(row_lines(n_rows + 1, found, ids, features))
                 n_rows += len(X)
                 n_flagged += int(found.flagged.sum())
-    console.say(f"{n_flagged:,} of {n_rows:,} rows are anomalies.")
+    console.say(flagged_words(n_flagged, n_rows))
     if output not in (None, "-"):
         console.say(f"rows: {output}")
     return n_flagged > 0

@@ -3,7 +3,7 @@
 from oddatom.decisions.auto import auto_offset
 from oddatom.decisions.conformal import CrossConformal, fold_rows
 from oddatom.decisions.fdr import benjamini_hochberg
-from oddatom.decisions.share import quantile_offset, share_offset
+from oddatom.decisions.share import quantile_offset, share_offset, top_offset
 from oddatom.decisions.threshold import Threshold, ThresholdMixin, check_threshold, flag
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "fold_rows",
     "quantile_offset",
     "share_offset",
+    "top_offset",
 ]

@@ -3,6 +3,8 @@
     p(x) = (1 + Σ_k #{i in fold k: s_i ≤ s_k(x)}) / (N + 1)
 
 s_i is the score of row i under the model fitted without its fold, s_k(x) that of x under the model without fold k.
+Where the models are parts of one ensemble, s_k(x) may be that of the whole ensemble, s(x): then p never rises as the
+score falls, and rows with equal scores have equal p.
 """
 
 from __future__ import annotations
@@ -39,13 +41,21 @@ class CrossConformal:
 
         Parameters
         ----------
-        scores : (n, K)
-            Scores of the rows under each fold's model.
+        scores : (n, K) or (n,)
+            Scores of the rows under each fold's model, or under the model of all.
         """
         below = np.zeros(scores.shape[0], np.int64)
         for k, held_out in enumerate(self.held_out):
-            below += np.searchsorted(held_out, scores[:, k], side="right")
+            below += np.searchsorted(held_out, scores if scores.ndim == 1 else scores[:, k], side="right")
         return (1.0 + below) / (self.n_samples + 1.0)
+
+    def offset(self, level: float) -> float:
+        """Return the score below which p is at most a level, for scores under the model of all."""
+        pooled = np.sort(np.concatenate(self.held_out))
+        k = int(np.floor(level * (pooled.size + 1) * (1.0 + 4.0 * np.finfo(np.float64).eps))) - 1
+        if k < 0:
+            return -float(np.finfo(np.float64).max)
+        return float(pooled[k]) if k < pooled.size else float(np.nextafter(pooled[-1], np.inf))
 
     def __repr__(self) -> str:
         return f"CrossConformal({len(self.held_out)} folds of {self.n_samples} rows)"

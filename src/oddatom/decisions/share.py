@@ -22,6 +22,18 @@ def share_offset(scores: np.ndarray, share: float) -> float:
     return float(np.partition(scores, rank)[rank])
 
 
+def top_offset(scores: np.ndarray, n: int) -> float:
+    """Return the largest score t with #{j: s_j < t} ≤ n: at most n rows are flagged, all where there are no more.
+
+    Parameters
+    ----------
+    scores : (N,)
+        Higher = more normal, sorted.
+    n : int
+    """
+    return float(scores[n]) if n < scores.size else float(np.nextafter(scores[-1], np.inf))
+
+
 def quantile_offset(scores: np.ndarray, nu: float) -> float:
     """Return the smallest maximiser t of t − Σ_j (t − s_j)₊ / (nu N): the one-class SVM of the scores themselves.
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from oddatom.decisions.auto import auto_offset
 from oddatom.decisions.fdr import benjamini_hochberg
-from oddatom.decisions.share import share_offset
+from oddatom.decisions.share import share_offset, top_offset
 from oddatom.exceptions import OddAtomError, ParameterError
 
 FDR = 0.1  # the level of threshold="fdr"
@@ -20,14 +20,20 @@ FDR = 0.1  # the level of threshold="fdr"
 OFFSETS: dict[str, Callable[[np.ndarray, float], float]] = {"auto": auto_offset}
 
 
+# Thresholds with a level, and the largest one.
+LEVELS = {"share": 0.5, "top": float(2**53), "p": 1.0, "fdr": 1.0}
+
+
 class Threshold(NamedTuple):
-    """A threshold that has been checked: "share" and "fdr" have a level, the others are names."""
+    """A threshold that has been checked: "share", "top", "p" and "fdr" have a level, the others are names."""
 
     kind: str
     level: float = 0.0
 
 
-def check_threshold(name: str, threshold: Any, names: Sequence[str] = ("svm", *OFFSETS)) -> Threshold:
+def check_threshold(
+    name: str, threshold: Any, names: Sequence[str] = ("svm", *OFFSETS), *, p_values: bool = True
+) -> Threshold:
     """Return what a `threshold` parameter means, or say what it must be.
 
     Parameters
@@ -35,31 +41,61 @@ def check_threshold(name: str, threshold: Any, names: Sequence[str] = ("svm", *O
     name : str
         The detector's, for the message.
     threshold : object
-        One of `names`, a share in (0, 0.5], "fdr", or ("fdr", q) with q in (0, 1).
+        One of `names`, a share in (0, 0.5] or as text ("2%"), "top=50", "p=0.01", "fdr", "fdr=0.1", or one of the last
+        three as a tuple, such as ("fdr", 0.1).
     names : sequence of str
         Thresholds by name that the detector has.
+    p_values : bool
+        Whether its p-values follow its scores, so that "p=0.01" is a cut of the scores.
     """
+    found = parse_threshold(threshold, names)
+    if found is not None and (found.kind != "p" or p_values):
+        return found
+    quoted = ", ".join(repr(one) for one in names)
+    words = ("'2%'", "'top=50'", *(("'p=0.01'",) if p_values else ()), "'fdr=0.1'")
+    raise ParameterError(
+        name,
+        "threshold",
+        f"must be {quoted}, a float in the range (0.0, 0.5], or a rule such as {', '.join(words)}. Got {threshold!r} "
+        "instead.",
+        value=threshold,
+        advice="A float is the share of training rows to flag, the level of fdr that of false alarms among the rows "
+        "flagged.",
+    )
+
+
+def parse_threshold(threshold: Any, names: Sequence[str] = ("svm", *OFFSETS)) -> Threshold | None:
+    """Return what a threshold means, None where it means nothing."""
     if isinstance(threshold, str):
         if threshold in names:
             return Threshold(threshold)
         if threshold == "fdr":
             return Threshold("fdr", FDR)
-    elif isinstance(threshold, Real):
-        if 0.0 < float(threshold) <= 0.5:
-            return Threshold("share", float(threshold))
-    elif isinstance(threshold, tuple | list) and len(threshold) == 2:
+        kind, equals, level = threshold.replace(" ", "").partition("=")
+        if not equals and kind.endswith("%"):
+            return _with_level("share", kind.removesuffix("%"), 0.01)
+        return _with_level(kind, level) if kind in LEVELS and kind != "share" else None
+    if isinstance(threshold, Real):
+        return _with_level("share", threshold)
+    if isinstance(threshold, tuple | list) and len(threshold) == 2:
         kind, level = threshold
-        if isinstance(kind, str) and kind == "fdr" and isinstance(level, Real) and 0.0 < float(level) < 1.0:
-            return Threshold("fdr", float(level))
-    quoted = ", ".join(repr(one) for one in names)
-    raise ParameterError(
-        name,
-        "threshold",
-        f"must be {quoted}, a float in the range (0.0, 0.5], 'fdr' or ('fdr', q) with q in the range (0.0, 1.0). Got "
-        f"{threshold!r} instead.",
-        value=threshold,
-        advice="A float is the share of training rows to flag, q the share of false alarms among the rows flagged.",
-    )
+        plain = isinstance(kind, str) and kind in LEVELS and kind != "share" and isinstance(level, Real)
+        return _with_level(kind, level) if plain else None
+    return None
+
+
+def _with_level(kind: str, level: Any, unit: float = 1.0) -> Threshold | None:
+    """Return a threshold whose level, a number or its text, is in its range."""
+    try:
+        number = float(level) * unit
+    except ValueError:
+        return None
+    fits = not isinstance(level, bool) and number > 0.0 and number <= LEVELS[kind]
+    if kind == "top":
+        fits = fits and number == int(number)
+    elif kind != "share":
+        fits = fits and number < 1.0
+    return Threshold(kind, number) if fits else None
 
 
 def flag(
@@ -102,6 +138,7 @@ class ThresholdMixin:
     p_values: Callable[[Any], np.ndarray]
 
     _thresholds: ClassVar[tuple[str, ...]] = ("svm", *OFFSETS)  # by name
+    _p_follows_score: ClassVar[bool] = False  # whether a lower score never has a higher p-value
 
     @property
     def _least_deviation(self) -> float:
@@ -112,6 +149,10 @@ class ThresholdMixin:
         """Return the offset of threshold="svm"; a detector without that name in `_thresholds` needs none."""
         raise NotImplementedError
 
+    def _p_offset(self, level: float) -> float:
+        """Return the offset below which p-values are at most a level, where they follow the score."""
+        raise NotImplementedError
+
     def _to_calibrate(self, fitted: bool) -> dict[str, Any]:
         """Return parameters to fit with for p-values; none where it has them: as fitted, or when it is fit."""
         return {}
@@ -119,7 +160,7 @@ class ThresholdMixin:
     def _check_threshold(self, threshold: Any, *, fitted: bool) -> Threshold:
         """Check a threshold, and that there are p-values where it needs them."""
         name = type(self).__name__
-        checked = check_threshold(name, threshold, self._thresholds)
+        checked = check_threshold(name, threshold, self._thresholds, p_values=self._p_follows_score)
         options = self._to_calibrate(fitted) if checked.kind == "fdr" else {}
         if options:
             problem = f"must not be 'fdr' without p-values. Got {threshold!r} instead"
@@ -133,6 +174,10 @@ class ThresholdMixin:
             return self._svm_offset()
         if threshold.kind == "share":
             return share_offset(self.train_scores_, threshold.level)
+        if threshold.kind == "top":
+            return top_offset(self.train_scores_, int(threshold.level))
+        if threshold.kind == "p":
+            return self._p_offset(threshold.level)
         if threshold.kind == "fdr":
             # The training rows' own p-values are 1/N, 2/N, …, of which the procedure reports none at any level below 1.
             return float(np.nextafter(self.train_scores_[0], -np.inf))

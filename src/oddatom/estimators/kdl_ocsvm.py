@@ -68,10 +68,11 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         of rows. A dict mixes them: {"atoms": "exact" or "power", "svm": "exact" or "libsvm"}.
     scoring : {"margin", "residual", "description_length"}, default="margin"
         What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
-    threshold : {"svm", "auto", "fdr"}, float or ("fdr", q), default="svm"
+    threshold : str, float or tuple, default="svm"
         Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
-        training scores alone; a float: the share of training rows flagged, at most, in (0, 0.5]; ("fdr", q): at most
-        a share q of false alarms among the rows flagged, by p-values of the rows passed ("fdr": q = 0.1).
+        training scores alone; a float in (0, 0.5], or text such as "2%": the share of training rows flagged, at most;
+        "top=50": so many of them; "fdr=0.1", or ("fdr", 0.1): at most that share of false alarms among the rows
+        flagged, by p-values of the rows passed.
     n_folds : int or None, default=None
         Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
     scaling : {None, "standard", "robust"}, default=None

@@ -74,10 +74,11 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         What `score_samples` returns: all parts joined ("joined"), one of them ("residual", "description_length",
         "distance", "max_residual", "group", "histogram", "norm", "cell", "context"), or the margin of a one-class SVM
         on how typical the joined parts find a row ("margin").
-    threshold : {"auto", "svm", "fdr"}, ("fdr", q) or float, default="auto"
+    threshold : str, float or tuple, default="auto"
         Where `predict` cuts. "auto" finds a cut from the training scores; "svm" is the offset of the one-class SVM at
-        `nu`, of the score itself unless `scoring="margin"`; a float is the share of training rows to flag, in (0, 0.5];
-        ("fdr", q) reports rows by their p-values such that a share q of them, in expectation, is normal ("fdr": 0.1).
+        `nu`, of the score itself unless `scoring="margin"`; a float in (0, 0.5], or text such as "2%", is the share of
+        training rows to flag; "top=50" flags the 50 oddest of them; "p=0.01" flags rows with p-values of at most that;
+        "fdr=0.1", or ("fdr", 0.1), reports rows by their p-values such that a tenth of them, in expectation, is normal.
     categorical_features : sequence of int, default=None
         Positions of columns that hold categories as codes: 0, 1, 2, …, and -1 or NaN for a missing value. Their codes
         have no order. A code counts by how rare it is, and by how well it goes with the other columns; one that
@@ -153,6 +154,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }
+    _p_follows_score: ClassVar[bool] = True
     _advice: ClassVar[dict[str, str]] = {
         "scoring": "'joined' uses every part.",
         "nu": "It is the share of rows allowed outside the margin; 0.1 is a usual choice.",
@@ -324,11 +326,12 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         return out
 
     def p_values(self, X: Any) -> np.ndarray:
-        """Return the cross-conformal p-value of each row: how often a row like the training rows is as odd.
+        """Return the conformal p-value of each row: how often a row like the training rows is as odd.
 
-        p(x) = (1 + Σ_g #{i in fold g: s_i ≤ s_g(x)}) / (n + 1), where group g of the members is learned without fold
-        g, s_i is the score of training row i under the group that has not seen it, and s_g(x) that of x. The least is
-        1/(n + 1), n being at most 20,000. p-values of training rows are cautious: most groups have seen them.
+        p(x) = (1 + #{i: s_i ≤ s(x)}) / (n + 1), where s(x) is the score of x, and s_i that of training row i under the
+        group of members that was learned without it. The lower the score, the lower p, and equal scores have equal p.
+        The least is 1/(n + 1), n being at most 20,000. p-values of training rows are cautious: most members have seen
+        them.
 
         Parameters
         ----------
@@ -339,15 +342,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         p : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        p = np.empty(X.shape[0])
-        groups = range(self.ensemble_.n_groups)
-        with threads(self.n_jobs):
-            for rows in gen_batches(X.shape[0], CHUNK_ROWS):
-                parts = self.ensemble_.parts(X[rows])
-                scores = [self._score(self.ensemble_.z_scores(parts, group)) for group in groups]
-                p[rows] = self.conformal_.p_values(np.stack(scores, axis=1))
-        return p
+        return self.conformal_.p_values(self._checked_scores(X))
 
     def explain(self, X: Any) -> Explanation:
         """Return what each feature adds to a row's score: the lower, the more it makes the row odd.
@@ -402,6 +397,9 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
     @property
     def _least_deviation(self) -> float:
         return 0.0 if self.scoring_ == "margin" else LEAST_DEVIATION
+
+    def _p_offset(self, level: float) -> float:
+        return self.conformal_.offset(level)
 
     def _svm_offset(self) -> float:
         return self.svm_offset_

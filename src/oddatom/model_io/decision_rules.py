@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oddatom.decisions import CrossConformal, Threshold
+from oddatom.decisions.threshold import LEVELS
 from oddatom.model_io.rules import Rule, Sizes, demand, each, number, numbers, record
 
 CONFORMAL = record(lambda: CrossConformal, {"held_out": each(numbers("*", finite=False), tuple)})
@@ -23,7 +24,12 @@ def check_decision(model: Any, path: str, sizes: Sizes) -> None:
     value = model.threshold_
     demand(type(value) is Threshold, f"{path}threshold_", "a Threshold", value)
     number()(value.level, f"{path}threshold_.level", sizes)
-    allowed = {"share": 0.0 < value.level <= 0.5, "fdr": 0.0 < value.level < 1.0 and model.conformal_ is not None}
+    allowed = {
+        "share": 0.0 < value.level <= LEVELS["share"],
+        "top": 0.0 < value.level <= LEVELS["top"],
+        "p": 0.0 < value.level < 1.0 and model._p_follows_score,
+        "fdr": 0.0 < value.level < 1.0 and model.conformal_ is not None,
+    }
     allowed.update(dict.fromkeys(model._thresholds, True))
     known = type(value.kind) is str and allowed.get(value.kind, False)
     demand(known, f"{path}threshold_", "a threshold that the model has, with a level in its range", tuple(value))

@@ -141,7 +141,7 @@ def _check_parameters(model: Any, name: str, path: str) -> None:
     try:
         model._validate_params()
         if hasattr(model, "_thresholds"):
-            check_threshold(name, model.threshold, model._thresholds)
+            check_threshold(name, model.threshold, model._thresholds, p_values=model._p_follows_score)
         if hasattr(model, "_check_trim"):
             model._check_trim()
     except (ValueError, TypeError) as error:

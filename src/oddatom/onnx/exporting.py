@@ -186,7 +186,8 @@ def _advice(model: Any) -> str:
 
 def _properties(model: Any) -> dict[str, str]:
     threshold = getattr(model, "threshold_", None)
-    cut = "svm" if threshold is None else threshold.level if threshold.kind == "share" else threshold.kind
+    kind, level = ("svm", 0.0) if threshold is None else threshold
+    cut = level if kind == "share" else f"{kind}={level:g}" if kind in ("top", "p") else kind
     properties = {
         "oddatom_version": __version__,
         "class": type(model).__name__,

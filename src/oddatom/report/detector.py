@@ -22,6 +22,10 @@ def threshold_words(detector: Any) -> str:
     kind, level = detector.threshold_
     if kind == "share":
         return f"The cut flags {100 * level:.3g} % of the training rows."
+    if kind == "top":
+        return f"The cut flags the {int(level):,} oddest of the training rows."
+    if kind == "p":
+        return f"Flagged are rows with p-values of at most {level:.3g}."
     if kind == "fdr":
         return f"Flagged by p-values, such that {100 * level:.3g} % of the rows flagged, in expectation, are normal."
     if kind == "svm":
