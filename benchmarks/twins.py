@@ -20,14 +20,17 @@ from oddatom import DLOCSVM, OddAtomDetector
 from oddatom.arrays.threads import threads
 from oddatom.arrays.twins import TWINS
 from oddatom.coding import batch_omp
-from oddatom.ensemble import coded, joining, row_parts
+from oddatom.ensemble import coded, joining, levels, naive_bayes, row_parts, tails
 from oddatom.estimators.odd_atom import CHUNK_ROWS
+from oddatom.kernels import formulas, pairs
+from oddatom.kernels.functions import Kernel
 from oddatom.scaling.linear import Scaling
 from oddatom.scores import description_length, margin
 from oddatom.scores.margin import linear_formula
 from oddatom.scores.terms import Terms, total
 
 N_ROWS, N_FEATURES, REPEATS = 100_000, 20, 9
+CODES = [18, 19]  # columns that hold categories, where there are any
 Example = list[tuple[Any, ...]]  # the arguments of every chunk
 
 
@@ -36,6 +39,32 @@ def rows() -> np.ndarray:
     rng = np.random.default_rng(0)
     X = rng.gamma(2.0, size=(N_ROWS, 4)) @ rng.uniform(0, 1, (4, N_FEATURES))
     return X + 0.1 * rng.standard_t(4, X.shape)
+
+
+def with_categories(X: np.ndarray) -> np.ndarray:
+    """The rows with two columns of codes: one that shifts three numbers, and one that goes with another number."""
+    rng = np.random.default_rng(2)
+    rows = X.copy()
+    rows[:, CODES[0]] = rng.integers(0, 8, N_ROWS)
+    rows[:, :3] += 50.0 * rng.normal(size=(8, 3))[rows[:, CODES[0]].astype(int)]
+    rows[:, CODES[1]] = np.digitize(rows[:, 5], np.quantile(rows[:, 5], [0.25, 0.5, 0.75]))
+    return rows
+
+
+def kernel_examples(X: np.ndarray) -> dict[Callable[..., Any], Example]:
+    """Arguments of the kernels' formulas: rows beside landmarks."""
+    Y, Z, kernel = X[:5000], X[5000:5200], Kernel("poly", 0.1, 2.0, 0.3)
+    values = pairs.products(Y, Z)
+    return {
+        pairs.squared_distances: [(Y, Z)],
+        pairs.absolute_distances: [(Y, Z)],
+        pairs.products: [(Y, Z)],
+        pairs.own_product: [(Y[:1000],)],
+        formulas.exponential: [(values, kernel)],
+        formulas.power: [(values, kernel)],
+        formulas.tanh: [(values, kernel)],
+        formulas.matrix: [(Y, Z, Kernel("rbf", 0.1, 2.0, 0.3))],
+    }
 
 
 def examples(X: np.ndarray) -> dict[Callable[..., Any], Example]:
@@ -49,7 +78,16 @@ def examples(X: np.ndarray) -> dict[Callable[..., Any], Example]:
     coded_chunks: Example = [(each, model.coef_, model.code_statistics_) for each in codes]
     plane = np.random.default_rng(1).standard_normal(N_FEATURES)
     scaling, histogram, packed = ensemble.scaling, ensemble.histogram, ensemble.packed
+    units = [chunk * scaling.unit for chunk in chunks]
+    coded_rows = with_categories(X)
+    of_codes = OddAtomDetector(categorical_features=CODES, random_state=0).fit(coded_rows).ensemble_
+    with_codes = [coded_rows[start : start + CHUNK_ROWS] for start in range(0, N_ROWS, CHUNK_ROWS)]
+    shifted = [of_codes.shifted(chunk) * of_codes.scaling.unit for chunk in with_codes]
     return {
+        **kernel_examples(X),
+        tails.tail_formula: [(chunk, histogram.tails) for chunk in units],
+        naive_bayes.context_formula: [(chunk, of_codes.histogram.context) for chunk in shifted],
+        levels.shift_formula: [(chunk, of_codes.levels) for chunk in with_codes],
         row_parts.formula_parts: [(chunk, scaling, histogram, packed) for chunk in chunks],
         coded.choose: [(chunk, scaling, packed) for chunk in chunks],
         joining.z_formula: [(part, ensemble.calibration) for part in parts],

@@ -140,6 +140,10 @@ class DeviceWarning(OddAtomWarning):
     """The device that a model was made for is not there; the CPU is used instead."""
 
 
+class DriftWarning(OddAtomWarning):
+    """New rows are unlike the training rows in some columns; the message says which, and how far they moved."""
+
+
 class ModelFileError(OddAtomError):
     """A file cannot be loaded as a model: it is something else, damaged, or newer than this package."""
 

@@ -204,3 +204,16 @@ def test_demo_finds_what_was_corrupted(run, tmp_path):
     before = (tmp_path / "demo" / "wine.anomalies.csv").read_bytes()
     assert run(*shown, "--no-report").code == 0  # the command it shows is the one it runs
     assert (tmp_path / "demo" / "wine.anomalies.csv").read_bytes() == before
+
+
+def test_columns_that_moved_are_said_once(run, tmp_path, model, columns):
+    later = {**columns, "weight": [str(float(weight) + 500.0) for weight in columns["weight"]]}
+    path = write_csv(tmp_path / "later.csv", later)
+    ended = run("score", model, path, "--batch", 100)
+    assert ended.code == 0
+    assert ended.err.count("moved since training (weight: median") == 1
+    ended = run("report", model, path)
+    assert ended.err.count("1 column has moved since training (weight: median") == 1
+    page = (tmp_path / "later.report.html").read_text()
+    assert "moved since training" in page
+    assert "since training" not in run("score", model, write_csv(tmp_path / "same.csv", columns)).err

@@ -100,7 +100,7 @@ def test_rows_in_a_file_are_as_they_were(run, hostile, tmp_path):
 
 def test_colours_on_a_terminal_alone(on_terminal, table, monkeypatch, run):
     words = ["detect", table, "--no-report"]
-    assert "\x1b[31manomaly\x1b[0m" in on_terminal(*words, streams=["stdout"])[1]
+    assert "\x1b[31mflagged\x1b[0m" in on_terminal(*words, streams=["stdout"])[1]
     assert "\x1b" not in run(*words).out
     monkeypatch.setenv("NO_COLOR", "1")
     got = on_terminal(*words, streams=["stdout"])[1]

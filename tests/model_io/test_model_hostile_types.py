@@ -237,7 +237,7 @@ CASES = {
         lambda t, a: t["attributes"]["encoder_"]["model"]["attributes"]["columns_"][1]["record"][1].update(
             action="one-hot", outputs=["a"] * 6, levels=["b"] * 5
         ),
-        "encoder_ must be followed by a step that takes its 10 columns. Got 5",
+        "must be (of 10 encoded columns|followed by a step that takes its 10 columns). Got 5",
     ),
     "steps that do not fit": ("Pipeline", lambda t, a: t["steps"].append(["b", t["steps"][0][1]]), "to do its part"),
 }

@@ -51,7 +51,7 @@ def fit_model(options: argparse.Namespace, table: pa.Table, console: Console) ->
         content_of(encoder)  # raises where it is too large for a file
     with console.status("fitting; the very first run compiles for about half a minute"):
         detector.fit(X)
-    return join_fitted(encoder, detector), X
+    return join_fitted(encoder, detector, X), X
 
 
 class Results(NamedTuple):

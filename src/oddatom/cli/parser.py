@@ -268,9 +268,8 @@ def _cut(text: str) -> Any:
         number = -1.0
     if 0.0 < number <= 0.5:
         return number
-    from oddatom.decisions.threshold import parse_threshold  # loads scikit-learn, which most options do without
-
-    if parse_threshold(text) is not None:
+    thresholds = import_module("oddatom.decisions.threshold")  # loads scikit-learn, which most options do without
+    if thresholds.parse_threshold(text) is not None:
         return text
     raise argparse.ArgumentTypeError(
         "must be auto, svm, a share of rows above 0 and up to 0.5 or 50%, such as 2%, top=N, p=P with P between 0 and "

@@ -22,6 +22,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
         need_figures()
         table = read_whole(source, console)
         X = model.encoder_.transform(table)
+        model._warn_of_drift(X)
         found = results(model.detector_, X)
         with console.status("writing the report"):
             write_table_report(output, model, table, X, found, options, warnings)

@@ -31,6 +31,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     output = options.output or _usual_output(options)
     check_streams(options, output)
     n_rows = n_flagged = 0
+    moved = False
     usual: np.ndarray | None = None
     with told(console):
         model = load_model(options)
@@ -45,6 +46,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
         with writer or nullcontext():
             for batch in console.progress(batches, "rows", sizes=lambda batch: batch.num_rows):
                 X = model.encoder_.transform(batch)
+                moved = moved or model._warn_of_drift(X)
                 found = results(model.detector_, X)
                 values = found.columns()
                 if options.explain:

@@ -32,6 +32,7 @@ from oddatom.scaling.asinh import AsinhScaling
 from oddatom.scaling.linear import Scaling
 from oddatom.scores import CodeStatistics
 from oddatom.table.decision import ColumnDecision
+from oddatom.table.drift import ColumnReference
 
 
 class Model(NamedTuple):
@@ -106,6 +107,7 @@ _NAMED_TUPLES = (
 RECORDS: dict[str, Record] = {
     **{cls.__name__: named_tuple(known(cls)) for cls in _NAMED_TUPLES},
     "ColumnDecision": named_tuple(known(ColumnDecision)),
+    "ColumnReference": named_tuple(known(ColumnReference)),
     "CrossConformal": Record(
         known(CrossConformal),
         lambda: ("held_out",),

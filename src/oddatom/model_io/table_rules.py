@@ -7,9 +7,10 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from oddatom.model_io.rules import Rule, Sizes, demand, each, integer, number, record, text
+from oddatom.model_io.rules import Rule, Sizes, demand, each, integer, number, numbers, record, text
 from oddatom.model_io.schema import FEATURES, Schema
 from oddatom.table.decision import LEFT_OUT, ColumnDecision
+from oddatom.table.drift import ColumnReference
 
 
 def _any_text(value: Any, path: str, sizes: Sizes) -> None:
@@ -76,7 +77,23 @@ def table_detector_schema(Class: type) -> Schema:
     def detector(value: Any, path: str, sizes: Sizes) -> None:
         demand(isinstance(value, BaseEstimator), path, "a detector", value)
 
-    return Schema({"encoder_": encoder, "detector_": detector}, optional=frozenset())
+    rules: dict[str, Rule] = {
+        "points": numbers("*", rising=True),
+        "shares": numbers("*", least=0.0, most=1.0),
+        "missing": number(least=0.0, most=1.0),
+        "n_rows": integer(least=1),
+    }
+
+    def references(value: Any, path: str, sizes: Sizes) -> None:
+        each(record(lambda: ColumnReference, rules))(value, path, {})
+
+    def finish(model: Any, path: str, sizes: Sizes) -> None:
+        n = sum(len(column.outputs) for column in model.encoder_.columns_)
+        kept = getattr(model, "reference_", None)
+        demand(kept is None or len(kept) == n, f"{path}reference_", f"of {n} encoded columns", kept and len(kept))
+
+    attributes = {"encoder_": encoder, "detector_": detector, "reference_": references}
+    return Schema(attributes, optional=frozenset({"reference_"}), finish=finish)
 
 
 def _n_outputs(column: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
@@ -16,8 +17,10 @@ from oddatom.arrays.arrow import pa
 from oddatom.estimators import OddAtomDetector
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import check_parameters, old_model_on_error
+from oddatom.exceptions import DriftWarning
 from oddatom.explanations import Explanation, as_frame_like
 from oddatom.table.decision import ColumnDecision
+from oddatom.table.drift import ColumnReference, drift_words, find_drift, take_references
 from oddatom.table.encoder import TableEncoder
 
 _OF_ENCODER = ("columns", "ignore", "id", "max_levels", "dates", "missing")
@@ -68,6 +71,9 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         Fitted to the encoded rows, `encoder_.transform(X)`.
     columns_ : list of ColumnDecision
         What was decided about every column of the training table.
+    reference_ : list of ColumnReference
+        What is kept of every encoded column. `score_samples`, `decision_function`, `predict` and `p_values` compare 100
+        rows or more with it, and warn (`DriftWarning`) where a column has moved.
     threshold_ : Threshold
         The threshold in force, where the detector has one.
     offset_ : float
@@ -90,6 +96,7 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
 
     encoder_: TableEncoder
     detector_: Any
+    reference_: list[ColumnReference]
 
     _parameter_constraints: ClassVar[dict] = {
         "detector": [HasMethods(["fit"]), None],
@@ -159,7 +166,7 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         with old_model_on_error(self):
             encoder, detector, numbers = self._fit_encoder(X)
             detector.fit(numbers, y, **fit_params)
-            self.encoder_, self.detector_ = encoder, detector
+            self._take(encoder, detector, numbers)
         return self
 
     @available_if(_detector_has("fit_predict"))
@@ -181,7 +188,7 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         with old_model_on_error(self):
             encoder, detector, numbers = self._fit_encoder(X)
             labels = detector.fit_predict(numbers, y, **fit_params)
-            self.encoder_, self.detector_ = encoder, detector
+            self._take(encoder, detector, numbers)
         return labels
 
     @available_if(_detector_has("partial_fit"))
@@ -206,11 +213,12 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         check_parameters(self, self._advice)
         with old_model_on_error(self):
             if hasattr(self, "detector_"):
-                self.detector_.partial_fit(self._encode(X), y, **fit_params)
+                encoder, detector, numbers = self.encoder_, self.detector_, self._encode(X)
             else:
                 encoder, detector, numbers = self._fit_encoder(X)
-                detector.partial_fit(numbers, y, **fit_params)
-                self.encoder_, self.detector_ = encoder, detector
+            detector.partial_fit(numbers, y, **fit_params)
+            memory = getattr(detector, "memory_", None)
+            self._take(encoder, detector, numbers if memory is None else memory.rows)
         return self
 
     @available_if(_detector_has("score_samples"))
@@ -227,6 +235,7 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         scores : ndarray of shape (n_samples,)
         """
         numbers = self._encode(X)
+        self._warn_of_drift(numbers)
         return self.detector_.score_samples(numbers)
 
     @available_if(_detector_has("decision_function"))
@@ -238,6 +247,7 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         X : as in `score_samples`
         """
         numbers = self._encode(X)
+        self._warn_of_drift(numbers)
         return self.detector_.decision_function(numbers)
 
     @available_if(_detector_has("predict"))
@@ -249,6 +259,7 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         X : as in `score_samples`
         """
         numbers = self._encode(X)
+        self._warn_of_drift(numbers)
         return self.detector_.predict(numbers)
 
     @available_if(_detector_has("p_values"))
@@ -264,6 +275,7 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         p : ndarray of shape (n_samples,)
         """
         numbers = self._encode(X)
+        self._warn_of_drift(numbers)
         return self.detector_.p_values(numbers)
 
     @available_if(_detector_has("score_parts"))
@@ -378,6 +390,18 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         learn_columns(encoder, detector, lambda: encoder._learn(X, owner, 6))
         return encoder, detector, encoder._encode(X, owner, 4)
 
+    def _take(self, encoder: TableEncoder, detector: Any, numbers: np.ndarray) -> None:
+        """Take a fitted encoder and detector, and keep what new rows are compared with."""
+        codes = [column.action == "code" for column in encoder.columns_ for _ in column.outputs]
+        self.encoder_, self.detector_, self.reference_ = encoder, detector, take_references(numbers, codes)
+
+    def _warn_of_drift(self, numbers: np.ndarray, stacklevel: int = 3) -> bool:
+        """Warn where columns of encoded rows have moved since training; return whether any has."""
+        found = find_drift(numbers, getattr(self, "reference_", None) or ())
+        if found:
+            warnings.warn(drift_words(found, self.columns_), DriftWarning, stacklevel=stacklevel)
+        return bool(found)
+
     def _encode(self, X: Any) -> np.ndarray:
         """Return the encoded table; called by public methods alone, for warnings."""
         check_is_fitted(self)
@@ -432,16 +456,20 @@ def make_detector(detector: Any = None, **encoder_parameters: Any) -> TableDetec
     return TableDetector(detector, **encoder_parameters)
 
 
-def join_fitted(encoder: TableEncoder, detector: Any) -> TableDetector:
+def join_fitted(encoder: TableEncoder, detector: Any, numbers: np.ndarray | None = None) -> TableDetector:
     """Return the model of a fitted encoder and a detector that was fitted to its output.
 
     Parameters
     ----------
     encoder : TableEncoder
     detector : estimator
+    numbers : (n_samples, n_features), optional
+        The encoded training rows, which new ones are compared with.
     """
     model = TableDetector(clone(detector), **{name: getattr(encoder, name) for name in _OF_ENCODER})
     model.encoder_, model.detector_ = encoder, detector
+    if numbers is not None:
+        model._take(encoder, detector, numbers)
     return model
 
 
