@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from oddatom import DLOCSVM, OddAtomDetector, load
+from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector, load
 from oddatom.cli.learning import results
 from oddatom.decisions import (
     Threshold,
@@ -248,7 +248,7 @@ def test_top_flags_so_many_training_rows():
     assert np.sum(ties < top_offset(ties, 15)) == 10  # rows that tie are flagged together, and no more than asked for
 
 
-@pytest.mark.parametrize("level", [0.001, 0.01, 0.05, 0.3, 0.999])
+@pytest.mark.parametrize("level", [0.004, 0.01, 0.05, 0.25 - 1e-17, 0.3, 0.999])
 @pytest.mark.parametrize("scoring", ["joined", "margin", "cell"])
 def test_a_cut_by_p_values_agrees_with_them(level, scoring):
     rng = np.random.default_rng(0)
@@ -276,3 +276,37 @@ def test_words_are_saved_and_set(threshold, tmp_path):
     assert 0 < np.sum(model.predict(X) == -1) <= 9
     other = OddAtomDetector(random_state=0).fit(X).set_threshold(threshold)
     assert_array_equal(other.predict(X), model.predict(X))
+
+
+def test_a_level_that_no_p_value_can_reach_is_refused():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    message = r"must not ask for p-values below 0.0164, the least that 60 rows can give. Got 'p=0.01' instead"
+    with pytest.raises(ValueError, match=message):
+        OddAtomDetector(threshold="p=0.01", random_state=0).fit(X)
+    model = OddAtomDetector(threshold="p=0.02", random_state=0).fit(X)
+    with pytest.raises(ValueError, match=message):
+        model.set_threshold("p=0.01")
+    assert model.threshold_ == Threshold("p", 0.02)
+
+
+@pytest.mark.parametrize("detector", [DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector])
+@pytest.mark.parametrize("n", [1, 7, 60, 1000])
+@pytest.mark.filterwarnings("ignore::oddatom.exceptions.DegenerateMarginWarning")
+def test_top_of_every_detector(detector, n):
+    X = np.random.default_rng(0).uniform(1, 2, size=(60, 3))
+    model = detector(threshold=f"top={n}", random_state=0).fit(X)
+    flagged = np.sum(model.predict(X) == -1)
+    assert flagged <= n
+    if n >= 60:
+        assert flagged == 60
+
+
+@pytest.mark.parametrize("percent", range(1, 51))
+def test_percents_are_the_shares_themselves(percent):
+    assert check_threshold("A", f"{percent}%") == Threshold("share", percent / 100)
+
+
+def test_huge_levels_are_refused():
+    for wrong in (10**400, ("top", 10**400), "top=" + "9" * 400, "1" + "0" * 400 + "%"):
+        with pytest.raises(ValueError, match="'threshold' parameter of A must be"):
+            check_threshold("A", wrong)

@@ -91,3 +91,34 @@ def test_bands_of_a_number_do_not_explain_it(n_bands):
     X[:, 3] = np.digitize(X[:, 1], np.quantile(X[:, 1], np.linspace(0, 1, n_bands + 1)[1:-1]))
     X[7, 3] = 0 if X[7, 3] else 1  # one is wrong
     assert fit_levels(X, CODES).columns == (0,)
+
+
+@pytest.mark.parametrize("separation", [3.5, 4.0, 4.5, 5.0, 5.5, 8.0])
+def test_levels_that_happen_to_touch_are_levels(separation):
+    """Of a bell's shape, however far apart."""
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 4, 2000)
+    X = np.column_stack([separation * code + rng.normal(size=2000), code])
+    assert fit_levels(X, np.array([False, True])).columns == (0,)
+
+
+@pytest.mark.parametrize("n_levels", [20, 90, 120, 200])
+def test_categories_of_many_levels(n_levels):
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, n_levels, 20_000)
+    X = np.column_stack([30.0 * rng.normal(size=n_levels)[code] + rng.normal(size=20_000), code])
+    levels = fit_levels(X, np.array([False, True]))
+    assert levels.columns == (0,)
+    assert np.isfinite(levels.shifts).all()
+
+
+def test_the_largest_numbers_stay_far_out():
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 2, 400)
+    X = np.column_stack([np.array([1e307, 6e307])[code] + 1e305 * rng.normal(size=400), code])
+    levels = fit_levels(X, np.array([False, True]))
+    assert levels.columns == (0,)
+    largest = np.finfo(float).max
+    shifted = shift_rows(np.array([[largest, 0.0], [-largest, 1.0], [1e308, np.nan]]), levels)[:, 0]
+    assert np.isfinite(shifted).all()
+    assert (np.abs(shifted - levels.center[0]) > 1e306).all()

@@ -119,3 +119,14 @@ def test_fewer_kinds_where_few_centroids_are_asked_for():
     X = np.repeat(np.random.default_rng(0).normal(size=(60, 3)), 20, axis=0)
     assert OddAtomDetector(random_state=0).fit(X).ensemble_.packed.centroids.shape[1] == 60
     assert OddAtomDetector(n_centroids=4, random_state=0).fit(X).ensemble_.packed.centroids.shape[1] <= 4
+
+
+@pytest.mark.parametrize(("n", "m"), [(100, 3), (200, 4), (300, 4)])
+def test_p_values_where_kinds_are_barely_common(n, m):
+    """A row that is held out must not make its own kind usual: rates of fresh rows."""
+    rates = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, new = (rng.integers(0, 3, (size, m)).astype(float) for size in (n, 1000))
+        rates.append((OddAtomDetector(random_state=seed).fit(X).p_values(new) <= 0.05).mean())
+    assert np.mean(rates) < 0.08

@@ -72,9 +72,10 @@ def _close(console: Console, found: Results, model: TableDetector, files: dict[s
     n = int(found.flagged.sum())
     console.say()
     console.say(flagged_words(n, found.scores.size))
-    if model.threshold_.kind == "fdr" and n == 0:
+    if model.threshold_.kind in ("fdr", "p") and n == 0:
         console.say(
-            "p-values of the rows a model was fitted on are cautious: use fdr with `oddatom score` on new rows."
+            f"p-values of the rows a model was fitted on are cautious: use {model.threshold_.kind} with `oddatom "
+            "score` on new rows, or 2% or top=10 here."
         )
     for what, where in files.items():
         if where and where != "-":

@@ -21,7 +21,7 @@ BAR = 24
 
 
 def run(options: argparse.Namespace, console: Console) -> bool:
-    """Return whether any row explained is an anomaly."""
+    """Return whether any row explained is flagged."""
     with told(console):
         model = load_model(options)
         rows, table, X, usual, found = _rows(model, options, console)

@@ -262,13 +262,15 @@ def _number(text: str, least: int, most: int | None, said: str) -> int:
 
 def _cut(text: str) -> Any:
     """Return a `threshold` parameter from its text."""
+    if text in ("auto", "svm", "fdr"):
+        return text
     try:
         number = float(text)
     except ValueError:
         number = -1.0
     if 0.0 < number <= 0.5:
         return number
-    thresholds = import_module("oddatom.decisions.threshold")  # loads scikit-learn, which most options do without
+    thresholds = import_module("oddatom.decisions.threshold")  # it loads scikit-learn
     if thresholds.parse_threshold(text) is not None:
         return text
     raise argparse.ArgumentTypeError(

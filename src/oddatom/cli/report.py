@@ -13,7 +13,7 @@ from oddatom.cli.tables import beside, check_places, open_source, read_whole, to
 
 
 def run(options: argparse.Namespace, console: Console) -> bool:
-    """Return whether any row is an anomaly."""
+    """Return whether any row is flagged."""
     output = options.output or beside(options.table, ".report.html")
     with told(console) as warnings:
         model = load_model(options)

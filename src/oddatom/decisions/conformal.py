@@ -50,11 +50,10 @@ class CrossConformal:
         return (1.0 + below) / (self.n_samples + 1.0)
 
     def offset(self, level: float) -> float:
-        """Return the score below which p is at most a level, for scores under the model of all."""
+        """Return the score below which p is at most a level, 1/(N + 1) or more, for scores under the model of all."""
         pooled = np.sort(np.concatenate(self.held_out))
-        k = int(np.floor(level * (pooled.size + 1) * (1.0 + 4.0 * np.finfo(np.float64).eps))) - 1
-        if k < 0:
-            return -float(np.finfo(np.float64).max)
+        possible = np.arange(1, pooled.size + 2) / (pooled.size + 1.0)
+        k = int(np.searchsorted(possible, level, side="right")) - 1
         return float(pooled[k]) if k < pooled.size else float(np.nextafter(pooled[-1], np.inf))
 
     def __repr__(self) -> str:

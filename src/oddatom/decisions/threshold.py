@@ -41,8 +41,8 @@ def check_threshold(
     name : str
         The detector's, for the message.
     threshold : object
-        One of `names`, a share in (0, 0.5] or as text ("2%"), "top=50", "p=0.01", "fdr", "fdr=0.1", or one of the last
-        three as a tuple, such as ("fdr", 0.1).
+        One of `names`, a share in (0, 0.5] or as text ("2%"), "top=50", "p=0.01", "fdr=0.1" ("fdr" for short), or one
+        of these three as a tuple, such as ("fdr", 0.1).
     names : sequence of str
         Thresholds by name that the detector has.
     p_values : bool
@@ -73,7 +73,7 @@ def parse_threshold(threshold: Any, names: Sequence[str] = ("svm", *OFFSETS)) ->
             return Threshold("fdr", FDR)
         kind, equals, level = threshold.replace(" ", "").partition("=")
         if not equals and kind.endswith("%"):
-            return _with_level("share", kind.removesuffix("%"), 0.01)
+            return _with_level("share", kind.removesuffix("%"), 100.0)
         return _with_level(kind, level) if kind in LEVELS and kind != "share" else None
     if isinstance(threshold, Real):
         return _with_level("share", threshold)
@@ -85,10 +85,10 @@ def parse_threshold(threshold: Any, names: Sequence[str] = ("svm", *OFFSETS)) ->
 
 
 def _with_level(kind: str, level: Any, unit: float = 1.0) -> Threshold | None:
-    """Return a threshold whose level, a number or its text, is in its range."""
+    """Return a threshold whose level, a number or its text in parts of a unit, is in its range."""
     try:
-        number = float(level) * unit
-    except ValueError:
+        number = float(level) / unit
+    except (ValueError, OverflowError):
         return None
     fits = not isinstance(level, bool) and number > 0.0 and number <= LEVELS[kind]
     if kind == "top":

@@ -24,6 +24,7 @@ from oddatom.scaling.asinh import stretch
 
 ROWS_PER_CENTROID, ROWS_PER_ATOM = 10, 5  # no more of either than the rows can carry
 FEWEST_OF_A_KIND = 0.005  # of the rows, for it to be one
+FEWEST_WITHOUT = 3  # rows of a kind outside any one fold
 FEATURE_RIDGE = 0.1  # of the mean noise, added to every feature's
 
 
@@ -150,7 +151,7 @@ def learn_member(
     )
 
 
-def usual_rows(Y: np.ndarray, rarity: np.ndarray, t: float, most: int) -> np.ndarray:
+def usual_rows(Y: np.ndarray, rarity: np.ndarray, t: float, most: int, n_folds: int = 1) -> np.ndarray:
     """Return one row of each usual kind, where rows come in kinds, such as those of a few categories; else none.
 
     The commonest kinds that make up the share 1 − t are usual, and so are those a quarter as common as the last of
@@ -165,17 +166,22 @@ def usual_rows(Y: np.ndarray, rarity: np.ndarray, t: float, most: int) -> np.nda
     t : float
     most : int
         Kinds, beyond which there are none.
+    n_folds : int
+        Three rows of a kind must lie outside any one fold of the rows, j mod n_folds: else a row that is held out would
+        make its own kind usual.
     """
     n, none = rarity.size, Y[:0]
     if np.unique(rarity).size > n // 2:  # no need to compare the rows themselves
         return none
     rounded = np.ascontiguousarray(np.round(Y, 12) + 0.0)
     kinds = rounded.view(np.dtype((np.void, Y.itemsize * Y.shape[1])))[:, 0]
-    _, first, counts = np.unique(kinds, return_index=True, return_counts=True)
+    _, first, kind, counts = np.unique(kinds, return_index=True, return_inverse=True, return_counts=True)
+    folds = np.bincount(kind.ravel() * n_folds + np.arange(n) % n_folds, minlength=counts.size * n_folds)
+    without = counts - folds.reshape(-1, n_folds).max(axis=1) if n_folds > 1 else counts + FEWEST_WITHOUT
     falling = np.sort(counts)[::-1]
     last = falling[np.searchsorted(np.cumsum(falling), (1.0 - t) * n)]
     fewest = max(FEWEST_OF_A_KIND * n, 2.0)
-    usual = np.sort(first[counts >= max(0.25 * last, fewest)])
+    usual = np.sort(first[(counts >= max(0.25 * last, fewest)) & (without >= FEWEST_WITHOUT)])
     return Y[usual] if last >= fewest and usual.size <= most else none
 
 

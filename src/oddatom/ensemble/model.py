@@ -199,7 +199,7 @@ def learn_ensemble(
     Y = scaling.apply(rows)
     missing = find_missing(rows, scaling.spread < np.inf)
     place = np.arange(X.shape[0])
-    usual = [usual_rows(Y, rarity, t, 2 * sizes.n_centroids) for t in trims]
+    usual = [usual_rows(Y, rarity, t, 2 * sizes.n_centroids, n_groups) for t in trims]
     tasks = []
     for group in range(n_groups):
         pool = place[place % n_groups != group]

@@ -223,6 +223,8 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     def _offset(self, threshold: Threshold) -> float:
         """Training margins are rounded otherwise than those of new rows: rows at the cut stay on its upper side."""
         offset = super()._offset(threshold)
+        if offset > self.train_scores_[-1]:  # all rows are below it
+            return offset + ROUNDING * float(np.abs(self.train_scores_[[0, -1]]).max())
         if threshold.kind == "svm" or self.scoring_ != "margin" or self.representation_ == "omp":
             return offset
         return offset - ROUNDING * float(np.abs(self.train_scores_[[0, -1]]).max())

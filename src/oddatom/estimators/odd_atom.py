@@ -399,6 +399,16 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         return 0.0 if self.scoring_ == "margin" else LEAST_DEVIATION
 
     def _p_offset(self, level: float) -> float:
+        least = 1.0 / (self.conformal_.n_samples + 1.0)
+        if level < least:
+            raise ParameterError(
+                type(self).__name__,
+                "threshold",
+                f"must not ask for p-values below {least:.3g}, the least that {self.conformal_.n_samples:,} rows can "
+                f"give. Got 'p={level:g}' instead",
+                value=level,
+                advice="pass a larger level, more rows, or a number of rows such as 'top=10'.",
+            )
         return self.conformal_.offset(level)
 
     def _svm_offset(self) -> float:

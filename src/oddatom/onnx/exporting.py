@@ -187,7 +187,8 @@ def _advice(model: Any) -> str:
 def _properties(model: Any) -> dict[str, str]:
     threshold = getattr(model, "threshold_", None)
     kind, level = ("svm", 0.0) if threshold is None else threshold
-    cut = level if kind == "share" else f"{kind}={level:g}" if kind in ("top", "p") else kind
+    words = {"share": level, "top": f"top={int(level)}", "p": f"p={level}"}
+    cut = words.get(kind, kind)
     properties = {
         "oddatom_version": __version__,
         "class": type(model).__name__,

@@ -23,7 +23,7 @@ def threshold_words(detector: Any) -> str:
     if kind == "share":
         return f"The cut flags {100 * level:.3g} % of the training rows."
     if kind == "top":
-        return f"The cut flags the {int(level):,} oddest of the training rows."
+        return f"The cut flags the oddest of the training rows, at most {int(level):,}."
     if kind == "p":
         return f"Flagged are rows with p-values of at most {level:.3g}."
     if kind == "fdr":
