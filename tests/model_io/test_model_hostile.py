@@ -64,7 +64,7 @@ CASES = {
     "calibration of fewer parts": (
         "OddAtomDetector",
         lambda tree, arrays: arrays.update(
-            {f"ensemble_.calibration.{k}": np.ones(3) for k in ("lift", "center", "spread", "usual")}
+            {f"ensemble_.calibration.{k}": np.ones(3) for k in ("lift", "center", "spread", "fill")}
         ),
         "calibration must be of 14 parts",
     ),

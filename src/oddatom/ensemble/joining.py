@@ -26,25 +26,25 @@ _QUARTILES, _TENTH = 1.3489795003921634, 1.2815515655446004  # a normal distribu
 class Calibration(NamedTuple):
     """z = (log(v + lift) − center) / spread for every part: a robust z-score times SHARPNESS.
 
-    A row with missing cells gets v + missing · usual: a missing cell counts as one that says what cells usually say,
-    neither odd nor normal.
+    A row with missing cells gets v + missing · fill: a missing cell adds what a cell adds on the median, so that it
+    makes the row neither odd nor normal.
 
     Attributes
     ----------
     lift, center, spread : (M, p) for the members' parts and (q,) for those of the row alone, in one array (pM + q,)
-    usual : (pM + q,)
+    fill : (pM + q,)
         What a whole row has on the median; 0 for parts that do not lack the missing cells. None: all are 0.
     """
 
     lift: np.ndarray
     center: np.ndarray
     spread: np.ndarray
-    usual: np.ndarray | None = None
+    fill: np.ndarray | None = None
 
     def map(self, function: Callable[[Any], Any]) -> Calibration:
         """Return the calibration with a function of every array."""
-        usual = None if self.usual is None else function(self.usual)
-        return Calibration(function(self.lift), function(self.center), function(self.spread), usual)
+        fill = None if self.fill is None else function(self.fill)
+        return Calibration(function(self.lift), function(self.center), function(self.spread), fill)
 
 
 def fit_calibration(parts: RowParts, names: Sequence[str] = ()) -> Calibration:
@@ -60,16 +60,15 @@ def fit_calibration(parts: RowParts, names: Sequence[str] = ()) -> Calibration:
     values = np.concatenate([parts.members.reshape(N, -1).T, parts.rows.T])
     of_members, of_rows = split_names(names)
     order = [PARTS[name] for name in (*of_members * parts.members.shape[1], *of_rows)]
-    usual, least = np.zeros(values.shape[0]), np.array([part.least_spread for part in order] or 0.0)
-    if order:
-        by_cell = np.array([part.by_cell for part in order])
-        if parts.missing is not None and parts.missing.any():
-            whole = 1.0 / np.maximum(1.0 - parts.missing, 1e-3)  # as if the cells that are there were all
-            values = np.where(by_cell[:, None], values * whole, values)
-        usual[by_cell] = np.median(values[by_cell], axis=1)
+    least = np.array([part.least_spread for part in order] or 0.0)
+    by_cell = np.array([part.by_cell for part in order] or np.zeros(values.shape[0], bool))
+    if parts.missing is not None and parts.missing.any():
+        whole = 1.0 / np.maximum(1.0 - parts.missing, 1e-3)  # as if the cells that are there were all
+        values = np.where(by_cell[:, None], values * whole, values)
     places, between = _places(N)
     ordered = np.partition(values, np.unique(places), axis=1)[:, places]  # logarithms do not change the order
-    lift = LIFT * 0.5 * (ordered[:, MEDIAN, 0] + ordered[:, MEDIAN, 1])
+    median = ordered[:, MEDIAN, 0] + between[MEDIAN] * (ordered[:, MEDIAN, 1] - ordered[:, MEDIAN, 0])
+    lift = LIFT * median
     for k in np.flatnonzero(lift <= 0.0):  # most rows are explained to the last digit
         some = np.sort(values[k, values[k] > 0.0])
         lift[k] = LIFT * some.mean() if some.size else 1.0
@@ -83,7 +82,7 @@ def fit_calibration(parts: RowParts, names: Sequence[str] = ()) -> Calibration:
             continue
         widest = max(spread[k], tail[k], np.sort(np.log(values[k] + lift[k])).std())
         spread[k] = max(widest, LEAST_SPREAD) if widest > LEAST_LIFT else 1.0  # 1 where all rows are alike
-    return Calibration(lift, center, np.maximum(spread, least) / SHARPNESS, usual)
+    return Calibration(lift, center, np.maximum(spread, least) / SHARPNESS, np.where(by_cell, median, 0.0))
 
 
 def _places(N: int) -> tuple[np.ndarray, np.ndarray]:
@@ -107,7 +106,7 @@ def z_scores(parts: RowParts, calibration: Calibration, members: slice = slice(N
 
 
 def z_formula(parts: RowParts, calibration: Calibration, members: slice = slice(None)) -> Any:
-    """z = (log(v + missing · usual + lift) − center) / spread, and its mean over the members."""
+    """z = (log(v + missing · fill + lift) − center) / spread, and its mean over the members."""
     found, first = [], calibration.lift.shape[0] - (0 if parts.rows is None else parts.rows.shape[1])
     if parts.members is not None:
         xp, p = namespace(parts.members), parts.members.shape[2]
@@ -121,8 +120,8 @@ def z_formula(parts: RowParts, calibration: Calibration, members: slice = slice(
 
 def _calibrated(values: Any, calibration: Calibration, missing: Any) -> Any:
     xp = namespace(values)
-    if missing is not None and calibration.usual is not None:
-        values = values + xp.reshape(missing, (-1, *(1 for _ in values.shape[1:]))) * calibration.usual
+    if missing is not None and calibration.fill is not None:
+        values = values + xp.reshape(missing, (-1, *(1 for _ in values.shape[1:]))) * calibration.fill
     return (xp.log(values + calibration.lift) - calibration.center) / calibration.spread
 
 
@@ -134,8 +133,8 @@ def z_twin(parts: RowParts, calibration: Calibration, members: slice = slice(Non
     lo, hi, _ = members.indices(M)
     missing = np.zeros(N) if parts.missing is None else parts.missing
     values = (parts.members.reshape(N, M * n_parts), np.ascontiguousarray(parts.rows), missing)
-    if calibration.usual is None:
-        calibration = calibration._replace(usual=np.zeros(calibration.lift.size))
+    if calibration.fill is None:
+        calibration = calibration._replace(fill=np.zeros(calibration.lift.size))
     split(N, 9.0 * (n_parts * (hi - lo) + 2)).run(_z_scores, values, calibration, lo, hi, out)
     return out
 
@@ -144,18 +143,18 @@ def z_twin(parts: RowParts, calibration: Calibration, members: slice = slice(Non
 def _z_rows(values, calibration, lo, hi, out, first, last_row):
     V, rows, missing = values
     n_parts = out.shape[1] - rows.shape[1]
-    lift, center, spread, usual = calibration
+    lift, center, spread, fill = calibration
     base = lift.size - rows.shape[1]
     for j in range(first, last_row):
         for p in range(n_parts):
             t = 0.0
             for b in range(lo, hi):
                 k = b * n_parts + p
-                t += (np.log(V[j, k] + missing[j] * usual[k] + lift[k]) - center[k]) / spread[k]
+                t += (np.log(V[j, k] + missing[j] * fill[k] + lift[k]) - center[k]) / spread[k]
             out[j, p] = t / (hi - lo)
         for r in range(rows.shape[1]):
             k = base + r
-            out[j, n_parts + r] = (np.log(rows[j, r] + missing[j] * usual[k] + lift[k]) - center[k]) / spread[k]
+            out[j, n_parts + r] = (np.log(rows[j, r] + missing[j] * fill[k] + lift[k]) - center[k]) / spread[k]
 
 
 @njit(cache=True, nogil=True, parallel=True)

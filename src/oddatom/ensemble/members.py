@@ -18,7 +18,7 @@ from oddatom.ensemble.trimmed import (
     learn_centroids,
     learn_spread,
     nearest,
-    typical_square,
+    robust_variances,
 )
 from oddatom.scaling.asinh import stretch
 
@@ -122,8 +122,8 @@ def learn_member(
     if missing is not None:  # a missing cell is what the code makes of it, and varies as those that are there do
         E = W - gain[:, None] * D[chosen]
         W = np.where(missing.absent, gain[:, None] * D[chosen], W)
-        squares = [typical_square(e[~lacking]) for e, lacking in zip(E.T, missing.absent.T, strict=True)]
-        added = np.array(squares) * missing.absent.mean(axis=0)
+        variances = robust_variances(E, missing)
+        added = variances * missing.absent.mean(axis=0)
     rows = np.flatnonzero(kept(residual, t))
     count = np.bincount(chosen[rows], minlength=D.shape[0])
     share = (count + 0.5) / (rows.size + 1.0)
@@ -137,7 +137,7 @@ def learn_member(
     present = rows.size if missing is None else np.maximum(np.count_nonzero(~missing.absent[rows], axis=0), 1)
     feature_noise = left.sum(axis=0) / present
     if missing is not None:
-        feature_noise = np.maximum(feature_noise, np.where(missing.absent.any(axis=0), squares, 0.0))
+        feature_noise = np.maximum(feature_noise, np.where(missing.absent.any(axis=0), variances, 0.0))
     feature_noise = feature_noise + max(FEATURE_RIDGE * feature_noise.mean(), floor or noise)
     return Member(
         centroids=C,
@@ -176,12 +176,15 @@ def usual_rows(Y: np.ndarray, rarity: np.ndarray, t: float, most: int, n_folds: 
     rounded = np.ascontiguousarray(np.round(Y, 12) + 0.0)
     kinds = rounded.view(np.dtype((np.void, Y.itemsize * Y.shape[1])))[:, 0]
     _, first, kind, counts = np.unique(kinds, return_index=True, return_inverse=True, return_counts=True)
-    folds = np.bincount(kind.ravel() * n_folds + np.arange(n) % n_folds, minlength=counts.size * n_folds)
-    without = counts - folds.reshape(-1, n_folds).max(axis=1) if n_folds > 1 else counts + FEWEST_WITHOUT
     falling = np.sort(counts)[::-1]
     last = falling[np.searchsorted(np.cumsum(falling), (1.0 - t) * n)]
     fewest = max(FEWEST_OF_A_KIND * n, 2.0)
-    usual = np.sort(first[(counts >= max(0.25 * last, fewest)) & (without >= FEWEST_WITHOUT)])
+    common = counts >= max(0.25 * last, fewest)
+    if n_folds > 1:
+        by_fold = np.zeros((counts.size, n_folds), np.int64)
+        np.add.at(by_fold, (kind.ravel(), np.arange(n) % n_folds), 1)
+        common &= counts - by_fold.max(axis=1) >= FEWEST_WITHOUT
+    usual = np.sort(first[common])
     return Y[usual] if last >= fewest and usual.size <= most else none
 
 

@@ -21,7 +21,7 @@ from oddatom.ensemble.naive_bayes import fit_context
 from oddatom.ensemble.packed import Packed, pack
 from oddatom.ensemble.parts import BUILT_IN, PARTS, Part, in_order, value
 from oddatom.ensemble.row_parts import RowParts, formula_parts, row_parts, split_names
-from oddatom.ensemble.trimmed import Missing, Spread, find_missing, learn_spread, typical_square
+from oddatom.ensemble.trimmed import Missing, Spread, find_missing, learn_spread, robust_variances
 from oddatom.passes.group import ShardGroup
 from oddatom.rows.array import OneClassShard
 from oddatom.scaling.asinh import AsinhScaling, column_ends, fit_asinh
@@ -232,9 +232,8 @@ def _learn_bulk(Y: np.ndarray, missing: Missing | None, sizes: Sizes, rng: np.ra
     """Return the robust covariance of scaled rows around the medians."""
     added = None
     if missing is not None:
-        absent = missing.absent[: Y.shape[0]]
-        added = np.array([typical_square(y[~lacking]) for y, lacking in zip(Y.T, absent.T, strict=True)])
-        added *= absent.mean(axis=0)
+        some = missing.rows(np.arange(Y.shape[0]))
+        added = robust_variances(Y, some) * some.absent.mean(axis=0)
     return learn_spread(Y, sizes.n_directions, BULK_TRIM, rng, added)
 
 

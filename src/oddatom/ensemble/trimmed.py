@@ -213,9 +213,10 @@ def mahalanobis_terms(W: Any, directions: Any, gain: Any, precision: Any) -> Any
     return W * (W * precision + matmul(along, directions))
 
 
-def typical_square(values: np.ndarray) -> float:
-    """Return the variance around 0 of a normal distribution with this median of squares; 0 of no values."""
-    return float(np.median(values * values)) / _MEDIAN_SQUARE if values.size else 0.0
+def robust_variances(W: np.ndarray, missing: Missing) -> np.ndarray:
+    """Return the variance around 0 of every column, by the median of the squares of the cells that are there."""
+    present = [w[~absent] for w, absent in zip(W.T, missing.absent.T, strict=True)]
+    return np.array([float(np.median(w * w)) / _MEDIAN_SQUARE if w.size else 0.0 for w in present])
 
 
 def learn_spread(

@@ -108,7 +108,7 @@ _CALIBRATION = record(
         "lift": numbers("calibrated", above=0.0),
         "center": numbers("calibrated"),
         "spread": numbers("calibrated", above=0.0),
-        "usual": optional(numbers("calibrated", least=0.0)),
+        "fill": optional(numbers("calibrated", least=0.0)),
     },
 )
 _ENSEMBLE: dict[str, Rule] = {
