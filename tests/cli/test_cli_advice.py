@@ -55,7 +55,7 @@ def test_every_parameter_that_an_option_sets_is_known():
     own = {*inspect.signature(open_table).parameters, *inspect.signature(TableEncoder).parameters}
     assert own - NOT_ON_THE_COMMAND_LINE <= OPTIONS.keys()
     fit = {word for action in commands()["fit"]._actions for word in action.option_strings if word.startswith("--")}
-    assert fit - set(OPTIONS.values()) == {"--help", "--model", "--detector", "--json", "--quiet"}
+    assert fit - set(OPTIONS.values()) == {"--help", "--model", "--detector", "--json", "--quiet", "--updatable"}
 
 
 def test_every_parameter_that_advice_proposes_is_known():

@@ -98,7 +98,7 @@ def test_explain_rows_and_top(run, table, model):
     ended = run("explain", model, table, "--row", ODD_ROW, "--row", 3)
     assert re.findall(r"^row (\d+)  score", ended.out, re.MULTILINE) == ["3", str(ODD_ROW)]
     odd = ended.out[ended.out.index(f"row {ODD_ROW}") :].splitlines()
-    assert odd[0].endswith("anomaly")
+    assert odd[0].endswith("  flagged")
     assert odd[1].split()[0] == "weight"
     assert odd[1].split()[-1] == "9.00000"  # the cell itself
     top = json.loads(run("explain", model, table, "--top", 3, "--json").out)

@@ -10,7 +10,7 @@ import pytest
 from oddatom import __version__
 from oddatom.cli.parser import SHELLS, make_parser
 
-COMMANDS = ["detect", "fit", "score", "explain", "report", "inspect", "demo", "paper", "completion"]
+COMMANDS = ["detect", "fit", "score", "explain", "report", "update", "inspect", "demo", "paper", "completion"]
 
 
 def test_help_fits_a_screen(run, monkeypatch):
@@ -18,7 +18,7 @@ def test_help_fits_a_screen(run, monkeypatch):
     ended = run("--help")
     assert (ended.code, ended.err) == (0, "")
     lines = ended.out.splitlines()
-    assert len(lines) <= 23  # and a prompt
+    assert len(lines) <= 24  # and a prompt
     assert max(map(len, lines)) <= 80
     assert all(f"    {command}" in ended.out for command in COMMANDS)
 

@@ -1,13 +1,11 @@
-"""Where to cut: a share, the quantile of the one-class SVM of the scores, and the cut found from the scores alone."""
+"""Where to cut: a share, the quantile of the one-class SVM of the scores, and "auto"."""
 
 import warnings
 
 import numpy as np
 import pytest
 
-from oddatom.decisions import auto_offset, quantile_offset, share_offset
-from oddatom.decisions.threshold import OFFSETS
-from reference import shortest_half
+from oddatom.decisions import auto_offset, decide, quantile_offset, share_offset
 
 RNG = np.random.default_rng(0)
 SETS = {
@@ -22,7 +20,7 @@ SETS = {
     "three": np.array([-5.0, 1.0, 1.5]),
 }
 CUTS = {
-    **OFFSETS,
+    "auto": auto_offset,
     "share .1": lambda s: share_offset(s, 0.1),
     "nu .3": lambda s: quantile_offset(s, 0.3),
 }
@@ -66,14 +64,6 @@ def test_quantile_solves_the_one_class_svm_of_the_scores(name, nu):
     assert not [rho for rho in s if rho < offset and value(rho) >= best + 1e-9 * abs(best)]
 
 
-@pytest.mark.parametrize("name", SETS)
-def test_auto_is_the_shortest_half_and_two_and_a_half_deviations(name):
-    s = SETS[name]
-    center, length = shortest_half(s)
-    spread = length / 2 / 0.6744897501960817 if length > 0 else s.std()
-    assert auto_offset(s) == pytest.approx(center - 2.5 * spread, rel=1e-9, abs=1e-9)
-
-
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("name", SETS)
 def test_shift_scale_and_order(cut, name):
@@ -97,24 +87,81 @@ def test_nothing_stands_out(cut):
     assert flagged(SETS["two"], CUTS[cut](SETS["two"])) == 0
 
 
-def test_auto_finds_what_stands_apart():
-    for share in (0.02, 0.1, 0.3, 0.45):
-        n = int(share * 1000)
-        s = np.concatenate([RNG.normal(size=1000 - n), RNG.normal(-12, 1, n)])
-        found = s < auto_offset(s)
+@pytest.mark.parametrize(("kind", "most"), [("uniform", 0.0), ("normal", 0.3), ("exponential", 5.0)])
+def test_auto_is_silent_where_the_tail_goes_on(kind, most):
+    """Tails that fall faster than exponentially have next to nothing to flag; most: rows in a thousand, on average."""
+    found = []
+    for seed in range(50):
+        s = -np.abs(getattr(np.random.default_rng(seed), kind)(size=1000))
+        found.append(flagged(s, auto_offset(s)))
+    assert np.mean(found) <= most
+    assert max(found) <= 25
+
+
+@pytest.mark.parametrize("share", [0.002, 0.01, 0.05])
+def test_auto_finds_what_stands_apart(share):
+    n = int(share * 1000)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        s = np.concatenate([rng.normal(size=1000 - n), rng.normal(-12, 1, n)])
+        decision = decide(s)
+        found = s < decision.offset
         assert found[1000 - n :].all()
-        assert found[: 1000 - n].mean() < 0.03
+        assert not found[: 1000 - n].any()
+        assert decision.n_anomalies.estimate == n
+        assert decision.n_anomalies.low <= n <= decision.n_anomalies.high
 
 
-def test_auto_leaves_normal_scores_alone():
-    shares = [flagged(s, auto_offset(s)) / 1000 for s in np.random.default_rng(4).normal(size=(20, 1000))]
-    assert 0.001 < np.mean(shares) < 0.015  # 0.6 % of a normal distribution lies below −2.5
+def test_auto_by_hand():
+    """k rows beyond t where n₀ = EDGE·N·exp(−(t − edge)/b) are expected: flagged where k − cost·n₀ is largest."""
+    s = np.concatenate([np.random.default_rng(3).normal(size=950), np.random.default_rng(4).normal(-5, 0.7, 50)])
+    t = -np.sort(s)
+    body, edge = np.quantile(t, [0.75, 0.9])
+    b = 0.8 * (1 + 1 / np.sqrt(100)) * (edge - body) / np.log(2.5)
+    gains = []
+    for k in range(1, 100):
+        expected = 100 * np.exp(-(t[k - 1] - edge) / b)
+        sure = expected <= 0.5 * k and k - expected >= 2 * np.sqrt(expected)
+        gains.append(k - 3 * expected if sure else -np.inf)
+    k = int(np.argmax(gains)) + 1
+    assert flagged(s, auto_offset(s)) == k
+    assert auto_offset(s) == pytest.approx(-(t[k - 1] + t[k]) / 2)
+
+
+def test_auto_by_a_reference():
+    """What the scores' own tail does not show, a table without anomalies does."""
+    rng = np.random.default_rng(5)
+    reference = rng.normal(size=2000)
+    s = np.concatenate([rng.normal(size=1800), rng.normal(-2.5, 1.0, 200)])
+    assert flagged(s, auto_offset(s)) == 0
+    found = decide(s, reference)
+    assert 20 <= flagged(s, found.offset) <= 150
+    assert np.mean(s[1800:] < found.offset) > 20 * np.mean(s[:1800] < found.offset)
+    assert found.n_anomalies.low > 20
+    silent = decide(rng.normal(size=2000), reference)
+    assert silent.n_anomalies.estimate == silent.n_anomalies.low == 0
+
+
+def test_a_group_is_no_anomaly():
+    """A tenth of the rows that are as odd as each other are a group; as many that are odd in all degrees are not."""
+    rng = np.random.default_rng(6)
+    usual = rng.normal(size=900)
+    alike, apart = rng.normal(-40, 0.05, 100), -40 * rng.exponential(size=100) - 10
+    assert flagged(np.append(usual, alike), auto_offset(np.append(usual, alike))) == 0
+    assert flagged(np.append(usual, apart), auto_offset(np.append(usual, apart))) > 50
 
 
 def test_auto_of_mostly_one_value():
     """A row a little below many that tie is not odd; a row far below is."""
     s = np.concatenate([np.zeros(80), np.linspace(-0.5, 0.5, 19), [-20.0]])
     assert flagged(s, auto_offset(s)) == 1
+
+
+def test_auto_of_one_column():
+    """Its tail is taken to go on as its widest part does: a row far out is flagged, the tail is not."""
+    s = -(np.abs(np.random.default_rng(7).standard_t(3, size=1000)) ** 1.5)
+    assert flagged(s, auto_offset(s)) > flagged(s, decide(s, one_column=True).offset)
+    assert 1 <= flagged(np.append(s, -1e6), decide(np.append(s, -1e6), one_column=True).offset) <= 3
 
 
 def test_auto_of_infinite_scores():
@@ -126,12 +173,10 @@ def test_auto_of_infinite_scores():
         assert np.isfinite(auto_offset(np.array([-1.7e308, 1.7e308, 1.7e308])))
 
 
-def test_auto_with_a_least_deviation():
-    s = np.concatenate([np.tile([0.0, 0.01, 0.02], 100), np.full(40, -0.3), [-9.0]])
-    assert flagged(s, auto_offset(s)) == 41
-    assert auto_offset(s, 0.5) == pytest.approx(0.01 - 2.5 * 0.5, abs=0.02)
+def test_auto_with_a_least_scale():
+    s = np.concatenate([np.linspace(0.0, 0.02, 300), np.linspace(-0.3, -0.29, 10), [-9.0]])
+    assert flagged(s, auto_offset(s)) == 11
     assert flagged(s, auto_offset(s, 0.5)) == 1
     assert auto_offset(1e200 * s, 0.5e200) == pytest.approx(1e200 * auto_offset(s, 0.5))
     normal = SETS["normal"]
-    assert auto_offset(normal, 100.0) == auto_offset(normal)  # which do not repeat
-    assert auto_offset(np.round(normal, 1), 0.1) == auto_offset(np.round(normal, 1))  # which spread more
+    assert auto_offset(normal, 1e-3) == auto_offset(normal)  # whose tail is wider

@@ -170,6 +170,7 @@ def test_predict_command_line_and_report_flag_the_same_rows(threshold):
     rows = np.repeat(np.random.default_rng(0).gamma(2.0, size=(30, 3)), 2, axis=0)  # rows that tie at the cut
     model = OddAtomDetector(random_state=0, threshold=threshold).fit(rows)
     rows[:12] *= 1.6  # p-values of training rows alone report none
+    rows[:2] *= 5.0  # nor does "auto"
     flagged = model.predict(rows) == -1
     assert 0 < flagged.sum() < 60
     if isinstance(threshold, tuple):  # which the offset does not tell

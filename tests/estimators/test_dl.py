@@ -40,7 +40,7 @@ def fitted(X):
             init="data",
             solver={"atoms": "power"},
             scoring="description_length",
-            threshold="auto",
+            threshold=0.1,
             n_folds=2,
         ),
     ],

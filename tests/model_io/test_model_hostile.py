@@ -75,7 +75,13 @@ CASES = {
         field("ensemble_", "n_trims", 0),
         "n_trims must be an integer of at lea",
     ),
-    "folds that lack": ("OddAtomDetector", field("conformal_", "held_out", {"tuple": []}), "must be of 2 folds"),
+    "folds that lack": (
+        "OddAtomDetector",
+        both(field("conformal_", "held_out", {"tuple": []}), field("conformal_", "keys", None)),
+        "must be of 2 folds",
+    ),
+    "keys that lack": ("OddAtomDetector", field("conformal_", "keys", {"tuple": []}), "as many as held-out scores"),
+    "an offset that is text": ("OddAtomDetector", field("auto_", "offset", "low"), "offset must be a number"),
     "no coordinates": (
         "KDLOCSVM",
         both(*(tensor(name, lambda a: a[:, :0]) for name in ("kernel_map_.T", "dictionary_", "components_"))),

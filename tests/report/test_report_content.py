@@ -44,7 +44,8 @@ def test_scores_labels_and_p_values_are_the_detectors(content, detector, table):
     assert_array_equal(content.scores, detector.score_samples(table))
     assert_array_equal(content.p_values, detector.p_values(table))
     labels = detector.predict(table)
-    assert content.n_anomalies == (labels == -1).sum() == 12
+    assert content.n_anomalies == (labels == -1).sum()
+    assert 6 <= content.n_anomalies <= 12
     assert content.offset == detector.offset_
     order = np.argsort(content.scores, kind="stable")[:50]
     for row, j in zip(content.top, order, strict=True):
@@ -177,7 +178,7 @@ def test_flagged_rows_are_those_that_predict_flags(table, threshold):
     assert content.n_anomalies == (labels == -1).sum() > 0
     assert [row.is_anomaly for row in content.top] == [labels[row.row] == -1 for row in content.top]
     assert (content.offset is None) == (threshold == ("fdr", 0.2))
-    words = {"auto": "2.5 deviations", "svm": "10 %", 0.1: "10 %", ("fdr", 0.2): "20 %"}
+    words = {"auto": "odder than a table without anomalies", "svm": "10 %", 0.1: "10 %", ("fdr", 0.2): "20 %"}
     assert words[threshold] in content.threshold
 
 

@@ -61,7 +61,7 @@ def test_a_column_that_moved_is_named(model, column, method):
     assert len(said) == 1
     assert said[0].startswith("1 column has moved since training (")
     assert words in said[0]
-    assert "Fit again, update the model with partial_fit, or leave such columns out." in said[0]
+    assert "Fit again, update the model (`oddatom update`, partial_fit), or leave such columns out." in said[0]
 
 
 def test_new_levels_are_a_move(model):

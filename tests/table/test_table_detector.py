@@ -211,7 +211,7 @@ def test_what_a_file_cannot_hold(frame, tmp_path):
 
 
 def test_check_estimator():
-    check_estimator(TableDetector(random_state=0))
+    check_estimator(TableDetector(OddAtomDetector(threshold=0.1), random_state=0))
     check_estimator(TableDetector(IsolationForest(n_estimators=10), random_state=0))
     tags = get_tags(TableDetector()).input_tags
     assert tags.allow_nan

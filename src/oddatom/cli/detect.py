@@ -7,8 +7,9 @@ from typing import Any
 
 from oddatom import save
 from oddatom.cli.console import Console
+from oddatom.cli.known import judge, read_known
 from oddatom.cli.learning import Results, fit_model, results, top_features
-from oddatom.cli.listing import LISTED, flagged_words, row_records, show_json, show_rows
+from oddatom.cli.listing import LISTED, auto_count, flagged_words, row_records, show_json, show_rows
 from oddatom.cli.reporting import need_figures, write_table_report
 from oddatom.cli.tables import (
     beside,
@@ -36,12 +37,15 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     with told(console) as warnings:
         source = open_source(options)
         check_places(output, report, options.model, read=[options.table])
+        known = read_known(options.known) if options.known else None
         writer = table_writer(output)
         writer.check(source.schema)
         if report:
             need_figures()
         table = read_whole(source, console)
         model, X = fit_model(options, table, console)
+        if known is not None:
+            judge(model, known, [(0, table)], options.table, X)
         found = results(model.detector_, X)
         order = found.order()
         rows: Any = order[: options.top] if options.top else slice(None)
@@ -57,8 +61,10 @@ def run(options: argparse.Namespace, console: Console) -> bool:
                 write_table_report(report, model, table, X, found, options, warnings)
         first = order[:LISTED]
         why = top_features(model, X[first], X, console).to_pylist()
-    facts = {"table": options.table, "rows": len(X), "anomalies": int(found.flagged.sum())}
+    facts: dict[str, Any] = {"table": options.table, "rows": len(X), "anomalies": int(found.flagged.sum())}
     if options.json:
+        count = auto_count(model)
+        facts |= {} if count is None else {"odder_than_chance": count._asdict()}
         written = {"output": output, "report": report, "model": options.model}
         show_json(console, {**facts, **written, "top": row_records(first, found, why)})
     elif output != "-" and not options.quiet and console.out is not None:
@@ -71,7 +77,7 @@ def _close(console: Console, found: Results, model: TableDetector, files: dict[s
     """Say how many rows are flagged and what was written."""
     n = int(found.flagged.sum())
     console.say()
-    console.say(flagged_words(n, found.scores.size))
+    console.say(flagged_words(n, found.scores.size, auto_count(model)))
     if model.threshold_.kind in ("fdr", "p") and n == 0:
         console.say(
             f"p-values of the rows a model was fitted on are cautious: use {model.threshold_.kind} with `oddatom "

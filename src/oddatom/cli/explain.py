@@ -32,7 +32,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
         return bool(found.flagged.any())
     for j, row in enumerate(rows):
         p = "" if found.p_values is None else f", p-value {found.p_values[j]:.2g}"
-        verdict = console.style("anomaly", "red") if found.flagged[j] else "normal"
+        verdict = console.style("flagged", "red") if found.flagged[j] else "not flagged"
         console.show(f"{console.style(f'row {row + 1:,}', 'bold')}  score {found.scores[j]:.3g}{p}  {verdict}")
         for f in np.argsort(-shares[j], kind="stable")[:COLUMNS]:
             if shares[j, f] > 0:

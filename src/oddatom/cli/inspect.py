@@ -48,6 +48,14 @@ def _facts(step: Any) -> dict[str, Any]:
             facts[name.rstrip("_")] = _plain(value._asdict() if hasattr(value, "_asdict") else value)
     if hasattr(step, "weights_"):
         facts["weights"] = {name: round(weight, 4) for name, weight in step.weights_.items()}
+    if hasattr(step, "n_anomalies_"):
+        facts["odder than chance"] = step.n_anomalies_._asdict()
+    judged = getattr(getattr(step, "ensemble_", None), "feedback", None)
+    if judged is not None:
+        n = int((judged.labels < 0.0).sum())
+        facts["judged"] = {"anomaly": n, "normal": judged.labels.size - n, "strength": round(judged.strength, 3)}
+    if getattr(step, "memory_", None) is not None:
+        facts["rows kept"] = len(step.memory_.rows)
     if getattr(step, "train_scores_", None) is not None:
         facts["training rows"] = int(step.train_scores_.size)
     return facts

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, OddAtomDetector
-from oddatom.cli.console import Console
+from oddatom.cli.console import Console, WrongUse
 from oddatom.cli.listing import say_columns
 from oddatom.decisions import flag
 from oddatom.exceptions import OddAtomError
@@ -43,6 +43,8 @@ def fit_model(options: argparse.Namespace, table: pa.Table, console: Console) ->
         raise OddAtomError(problem, parameter="table", value=options.table, advice="Pass at least two.")
     if table.num_rows < 2 * FOLDS and options.detector != "oddatom":
         detector.set_params(n_folds=None)
+    if getattr(options, "updatable", False) and not hasattr(detector, "partial_fit"):
+        raise WrongUse(f"--updatable is for the detectors oddatom and dl. Got --detector {options.detector} instead.")
     learn_columns(encoder, detector, lambda: encoder.fit(table))
     X = encoder.transform(table)
     console.say(f"{X.shape[0]:,} rows, {len(encoder.columns_)} columns:")
@@ -50,7 +52,8 @@ def fit_model(options: argparse.Namespace, table: pa.Table, console: Console) ->
     if options.model:
         content_of(encoder)  # raises where it is too large for a file
     with console.status("fitting; the very first run compiles for about half a minute"):
-        detector.fit(X)
+        learn = detector.partial_fit if getattr(options, "updatable", False) else detector.fit
+        learn(X)
     return join_fitted(encoder, detector, X), X
 
 

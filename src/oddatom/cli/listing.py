@@ -29,11 +29,28 @@ def say_columns(console: Console, decisions: list[Any]) -> None:
         console.say(f"  and {len(lines) - 2 * COLUMN_LINES:,} more; the report has all of them")
 
 
-def flagged_words(n: int, n_rows: int) -> str:
-    """Return how many rows are flagged, in words."""
+def flagged_words(n: int, n_rows: int, count: Any = None) -> str:
+    """Return how many rows are flagged and, given an `AnomalyCount`, how many are odder than chance explains."""
+    rows = f"{n_rows:,} row{'s' if n_rows != 1 else ''}"
     if n == 0:
-        return f"No row is flagged: none of {n_rows:,} lies beyond the threshold."
-    return f"{n:,} of {n_rows:,} row{'s' if n_rows != 1 else ''} flagged."
+        beyond = "lies beyond the threshold" if count is None else "stands out from the others"
+        return f"No row is flagged: none of {n_rows:,} {beyond}."
+    if count is None:
+        return f"{n:,} of {rows} flagged."
+    return f"{n:,} of {rows} flagged; {count_words(count)} odder than chance explains."
+
+
+def count_words(count: Any) -> str:
+    """Return an `AnomalyCount` as the beginning of a sentence: "between 4 and 15 rows are"."""
+    low, high = max(count.low, 1), max(count.high, 1)
+    if low == high:
+        return f"{low:,} row{'s are' if low != 1 else ' is'}"
+    return f"between {low:,} and {high:,} rows are"
+
+
+def auto_count(model: Any) -> Any:
+    """Return how many rows are odder than chance explains, None where another threshold is in force."""
+    return getattr(model.detector_, "n_anomalies_", None) if model.threshold_.kind == "auto" else None
 
 
 def show_rows(console: Console, order: np.ndarray, found: Any, features: list[str]) -> None:

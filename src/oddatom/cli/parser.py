@@ -19,6 +19,8 @@ SHELLS = ("bash", "zsh", "tcsh", "fish", "powershell")  # all that shtab knows
 _MAX_LEVELS = "most values of a text column that are told apart (default: 20)"
 _DATES = "take dates as numbers (number, default) or leave them out (drop)"
 _MISSING = "where to mark missing values: seen (default; columns that have some, none for oddatom) or always"
+_UPDATABLE = "keep up to 20,000 rows in the model, so that update can join new rows to them"
+_KNOWN = "csv of judged rows: `row,label` or `ID-COLUMN,label`, then lines such as 17,normal or 4,anomaly"
 _JSON_LINES = (
     "print a JSON object for each row, one a line, as rows are scored: row (the first is 1), id (cells of the columns "
     "that --id named at fit, by column), score, p_value, is_anomaly and, with --explain, top_features"
@@ -64,12 +66,14 @@ def make_parser() -> argparse.ArgumentParser:
     detect.add_argument("--no-report", action="store_true", help="write no report")
     _ids(detect)
     detect.add_argument("-m", "--model", type=_file, metavar="FILE", help="keep the model, too")
+    _known(detect)
     _alarm(detect)
     _talk(detect)
 
     fit = _command(commands, "fit DATA -m FILE", "learn a model from a table and keep it")
     _table(fit)
     fit.add_argument("-m", "--model", type=_file, metavar="FILE", required=True, help="where to write the model")
+    fit.add_argument("--updatable", action="store_true", help=_UPDATABLE)
     _learning(fit)
     _talk(fit)
 
@@ -80,6 +84,7 @@ def make_parser() -> argparse.ArgumentParser:
     score.add_argument("--explain", action="store_true", help="add the columns that make each row odd")
     score.add_argument("--batch", type=_size, default=65_536, metavar="ROWS", help="rows at a time (default: 65536)")
     _threshold(score)
+    _known(score)
     _alarm(score)
     _talk(score, _JSON_LINES)
 
@@ -97,6 +102,16 @@ def make_parser() -> argparse.ArgumentParser:
     report.add_argument("-o", "--output", type=_file, metavar="FILE", help="where (default: DATA.report.html)")
     _ids(report)
     _talk(report)
+
+    update = _command(commands, "update MODEL DATA", "let a model learn from new rows, and forget some earlier ones")
+    _model(update)
+    _table(update)
+    update.add_argument(
+        "--decay", type=_share, default=0.9, metavar="D", help="share of earlier rows kept (default: 0.9)"
+    )
+    _known(update)
+    update.add_argument("-o", "--output", type=_file, metavar="FILE", help="where to write it (default: MODEL itself)")
+    _talk(update)
 
     inspect = _command(commands, "inspect MODEL", "say what a model file holds")
     _model(inspect)
@@ -198,6 +213,10 @@ def _output(parser: argparse.ArgumentParser, said: str) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help=said)
 
 
+def _known(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--known", type=_file, metavar="FILE", help=_KNOWN)
+
+
 def _ids(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--show-ids", action="store_true", help="show ids and ignored columns in the report")
 
@@ -257,6 +276,16 @@ def _number(text: str, least: int, most: int | None, said: str) -> int:
         number = least - 1
     if number < least or (most is not None and number > most):
         raise argparse.ArgumentTypeError(f"must be a whole number {said}. Got {text!r} instead")
+    return number
+
+
+def _share(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0.0 <= number <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1. Got {text!r} instead")
     return number
 
 

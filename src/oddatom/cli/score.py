@@ -9,6 +9,7 @@ import numpy as np
 
 from oddatom.cli.console import Console
 from oddatom.cli.json_lines import id_columns, row_lines
+from oddatom.cli.known import judge_new_rows
 from oddatom.cli.learning import USUAL_ROWS, results, top_features
 from oddatom.cli.listing import flagged_words
 from oddatom.cli.loading import load_model
@@ -35,6 +36,8 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     usual: np.ndarray | None = None
     with told(console):
         model = load_model(options)
+        if options.known:
+            judge_new_rows(model, options)
         source = open_source(options)
         check_places(output, read=[options.table, options.model])
         batches = full_batches(source, options.batch)

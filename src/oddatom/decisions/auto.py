@@ -1,41 +1,198 @@
-"""A cut found from the training scores alone: no labels, no share to guess."""
+"""How many rows are odder than a table without anomalies would have? `threshold="auto"`, and an estimate of it.
+
+Scores are compared with what is expected of rows that are not anomalies, in two ways:
+
+- by their own tail. Odd rows get rarer as t = −score grows, at least exponentially: between the quarter and the tenth
+  of the rows with the largest t their share falls by 1/b a unit, and beyond that no more slowly than by 1/(decay·b).
+  Where more than a tenth of the rows are anomalies the same is tried between half and a quarter, and asked to be surer;
+- by a reference: the scores that a model gives to a table without anomalies, where the caller has one.
+
+With n₀(t) rows expected beyond t and k there, k − n₀ are more than expected. Rows are flagged up to the k that makes
+k − cost·n₀(t_k) largest, if k exceeds n₀ by more than chance and by a factor. Anything less flags no row.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-_DEVIATIONS = 2.5
-_HALF_WIDTH = 0.674489750196082  # half of a normal distribution lies within so many deviations of its centre
-_EPS, _LARGEST = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).max)
+BODY, EDGE = 0.25, 0.1  # shares of the rows between which the tail is measured
+MIDDLE = 0.5  # the same between it and BODY, for many anomalies
+WIDEST = np.array([0.5, 0.25, 0.1, 0.05, 0.02])  # and where its widest part is looked for
+GROUP = 0.09  # share of the rows, above which rows that stand apart are a group and no anomalies
+ALIKE = 0.5  # how fast t falls among rows that are alike, compared with the middle of the table
+INTERVAL = 1.645  # deviations: nine of ten intervals hold the number
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+class Way(NamedTuple):
+    """When one of the ways of comparison is sure.
+
+    Attributes
+    ----------
+    cost : float
+        Rows that have to be found for one that is expected.
+    share : float
+        Largest share of expected rows among those flagged.
+    deviations : float
+        By which k exceeds n₀ at least.
+    """
+
+    cost: float
+    share: float
+    deviations: float
+
+
+class Rule(NamedTuple):
+    """The constants; `python -m benchmarks.flags --choose` tries others, on tables that do not choose them."""
+
+    decay: float = 0.8
+    tail: Way = Way(3.0, 0.5, 2.0)
+    deep_tail: Way = Way(1000.0, 0.001, 5.0)
+    reference: Way = Way(2.0, 0.1, 3.0)
+
+
+RULE = Rule()
+
+
+class AnomalyCount(NamedTuple):
+    """How many rows are odder than chance explains: an estimate, and the ends of a 90 % interval."""
+
+    estimate: int
+    low: int
+    high: int
+
+
+class AutoDecision(NamedTuple):
+    """The cut of `threshold="auto"`: rows that score below the offset are flagged."""
+
+    offset: float
+    n_anomalies: AnomalyCount
+
+
+class _Expected(NamedTuple):
+    """n₀ for every row, oddest first, and what its variance is in units of n₀."""
+
+    n: np.ndarray
+    noise: float
+    way: Way
 
 
 def auto_offset(scores: np.ndarray, least: float = 0.0) -> float:
-    """Return c − 2.5 σ, with c the centre and σ the spread of the shortest interval that holds most of the scores.
+    """Return the cut by the tail of the scores alone.
 
-    That interval is where normal rows crowd, whatever lies in either tail: up to half of the rows may be anomalies.
-    σ is the deviation of a normal distribution whose middle half has that length. Where that half of the scores is one
-    value, σ is the standard deviation of all: constant scores are all normal. The cut moves with a shift and a positive
-    scale of the scores (and of `least`) and does not depend on their order.
+    It moves with a shift and a positive scale of the scores (and of `least`) and does not depend on their order.
 
     Parameters
     ----------
     scores : (N,)
         Higher = more normal. Infinite ones are left out.
     least : float
-        Least σ where scores repeat and have a unit: of rows of a few kinds most score nearly alike, which says nothing.
+        Least b, where scores have a unit: of rows of a few kinds many score alike, which says nothing.
     """
-    s = np.sort(scores[np.isfinite(scores)])
-    N = s.size
+    return decide(scores, least=least).offset
+
+
+def decide(
+    scores: np.ndarray,
+    reference: np.ndarray | None = None,
+    *,
+    least: float = 0.0,
+    one_column: bool = False,
+    rule: Rule = RULE,
+) -> AutoDecision:
+    """Return where to cut, and how many rows are odder than chance explains.
+
+    Parameters
+    ----------
+    scores : (N,)
+        Higher = more normal. Infinite ones are left out.
+    reference : (n,), optional
+        Scores of rows without anomalies, in the same units.
+    least : float
+        Least b, where scores have a unit.
+    one_column : bool
+        Whether the rows are those of one column: its tail may be any, and is taken to go on as its widest part does.
+        So is that of scores that repeat.
+    rule : Rule
+    """
+    t = -np.sort(scores[np.isfinite(scores)])
+    N = t.size
     if N < 2:
-        return float(s[0]) if N else -_LARGEST
-    size = float(np.abs(s[[0, -1]]).max()) or 1.0  # in units of it nothing overflows
-    s /= size
-    h = N // 2 + 1
-    widths = s[h - 1 :] - s[: N - h + 1]
-    width = float(widths.min())
-    shortest = np.flatnonzero(widths <= width * (1.0 + 1e-9) + 4.0 * _EPS)  # all that tie: rounding is no judge
-    center = 0.5 * float((s[shortest] + s[shortest + h - 1]).mean())
-    spread = 0.5 * width / _HALF_WIDTH if width > 4.0 * _EPS else float(s.std())
-    if np.count_nonzero(s[1:] > s[:-1]) < N // 2:
-        spread = max(spread, least / size)
-    return max(size * (center - _DEVIATIONS * spread), -_LARGEST)
+        return AutoDecision(-float(t[0]) if N else -_LARGEST, AnomalyCount(0, 0, 0))
+    size = float(np.abs(t[[0, -1]]).max()) or 1.0  # in units of it nothing overflows
+    t, least = t / size, least / size
+    coarse = one_column or np.count_nonzero(t[1:] < t[:-1]) < N // 2
+    ways = [_by_tail(t, (BODY, EDGE), rule.tail, least, coarse, rule.decay)]
+    if not coarse:
+        ways.append(_by_tail(t, (MIDDLE, BODY), rule.deep_tail, least, coarse, rule.decay))
+    if reference is not None and not one_column:
+        ways.append(_by_reference(t, reference / size, rule))
+    cuts = [_cut(t, way) for way in ways]
+    best = max(range(len(ways)), key=lambda i: (cuts[i], i))
+    k = cuts[best]
+    offset = size * (-0.5 * t[k - 1] - 0.5 * t[k] if k else -t[0])
+    return AutoDecision(float(offset), _count(ways[best], k))
+
+
+def _by_tail(
+    t: np.ndarray, shares: tuple[float, float], way: Way, least: float, coarse: bool, decay: float
+) -> _Expected:
+    """Expect what the tail between two shares of the rows leads to."""
+    N = t.size
+    body, edge = np.quantile(t, [1.0 - shares[0], 1.0 - shares[1]])
+    if coarse:
+        b = float((np.diff(np.quantile(t, 1.0 - WIDEST)) / np.log(WIDEST[:-1] / WIDEST[1:])).max())
+    else:
+        b = decay * _caution(N) * (edge - body) / np.log(shares[0] / shares[1])
+    b = max(b, least) or float(t.std())
+    beyond = np.maximum(t - edge, 0.0) / b if b > 0.0 else np.zeros(N)
+    return _Expected(np.where(t > edge, shares[1] * N * np.exp(-beyond), np.inf), 1.0, way)
+
+
+def _by_reference(t: np.ndarray, reference: np.ndarray, rule: Rule) -> _Expected:
+    """Expect what the reference has, and half a row."""
+    N, n = t.size, reference.size
+    middle = np.median(t)
+    beyond = np.searchsorted(np.sort(reference), -middle - (t - middle) / _caution(N), side="right") + 0.5
+    return _Expected(beyond * (N / n), 1.0 + N / n, rule.reference)
+
+
+def _caution(N: int) -> float:
+    """Return by how much the scale of a tail may be wrong: it is that of EDGE·N rows."""
+    return 1.0 + 1.0 / float(np.sqrt(EDGE * N))
+
+
+def _cut(t: np.ndarray, expected: _Expected) -> int:
+    """Return how many rows to flag; rows that tie are flagged together."""
+    k, n, way = np.arange(1, t.size + 1), expected.n, expected.way
+    sure = (n <= way.share * k) & (k - n >= way.deviations * np.sqrt(expected.noise * n))
+    sure[:-1] &= t[:-1] > t[1:]
+    sure[-1] = False
+    if not sure.any():
+        return 0
+    with np.errstate(invalid="ignore"):
+        best = int(np.argmax(np.where(sure, k - way.cost * n, -np.inf))) + 1
+    return 0 if best > GROUP * t.size and _is_group(t, best) else best
+
+
+def _is_group(t: np.ndarray, k: int) -> bool:
+    """Return whether the k oddest rows are as odd as each other: their t falls less than that of all rows does."""
+    apart = (t[k // 8] - t[k // 2]) / np.log(4.0)
+    middle, body = np.quantile(t, [1.0 - MIDDLE, 1.0 - BODY])
+    return bool(apart < ALIKE * (body - middle) / np.log(MIDDLE / BODY))
+
+
+def _count(expected: _Expected, k: int) -> AnomalyCount:
+    """Estimate the number of rows that nothing expected explains."""
+    places = np.arange(1, expected.n.size + 1)
+    inside = np.isfinite(expected.n) & (places <= max(EDGE * places.size, k, 1))
+    if not inside.any():
+        return AnomalyCount(0, 0, 0)
+    more = (places - expected.n)[inside]
+    deviation = INTERVAL * np.sqrt(expected.noise * expected.n[inside])
+    estimate = max(round(float(more[k - 1])), 1) if k else 0
+    low = max(int(np.floor((more - deviation).max())), 0) if k else 0
+    high = max(int(np.ceil((more + deviation).max())), estimate)
+    return AnomalyCount(estimate, min(low, estimate), high)

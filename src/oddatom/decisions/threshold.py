@@ -16,9 +16,7 @@ from oddatom.exceptions import OddAtomError, ParameterError
 
 FDR = 0.1  # the level of threshold="fdr"
 
-# Thresholds by name that need the training scores, and what differences of them mean; "svm" asks the detector.
-OFFSETS: dict[str, Callable[[np.ndarray, float], float]] = {"auto": auto_offset}
-
+NAMES = ("svm", "auto")
 
 # Thresholds with a level, and the largest one.
 LEVELS = {"share": 0.5, "top": float(2**53), "p": 1.0, "fdr": 1.0}
@@ -31,9 +29,7 @@ class Threshold(NamedTuple):
     level: float = 0.0
 
 
-def check_threshold(
-    name: str, threshold: Any, names: Sequence[str] = ("svm", *OFFSETS), *, p_values: bool = True
-) -> Threshold:
+def check_threshold(name: str, threshold: Any, names: Sequence[str] = NAMES, *, p_values: bool = True) -> Threshold:
     """Return what a `threshold` parameter means, or say what it must be.
 
     Parameters
@@ -64,7 +60,7 @@ def check_threshold(
     )
 
 
-def parse_threshold(threshold: Any, names: Sequence[str] = ("svm", *OFFSETS)) -> Threshold | None:
+def parse_threshold(threshold: Any, names: Sequence[str] = NAMES) -> Threshold | None:
     """Return what a threshold means, None where it means nothing."""
     if isinstance(threshold, str):
         if threshold in names:
@@ -137,13 +133,16 @@ class ThresholdMixin:
     score_samples: Callable[[Any], np.ndarray]
     p_values: Callable[[Any], np.ndarray]
 
-    _thresholds: ClassVar[tuple[str, ...]] = ("svm", *OFFSETS)  # by name
+    _thresholds: ClassVar[tuple[str, ...]] = NAMES  # by name
     _p_follows_score: ClassVar[bool] = False  # whether a lower score never has a higher p-value
 
-    @property
-    def _least_deviation(self) -> float:
-        """What a deviation of normal rows' scores is at least, where scores have a unit."""
-        return 0.0
+    def _auto_offset(self) -> float:
+        """Return the offset of threshold="auto"."""
+        return auto_offset(self.train_scores_)
+
+    def _share_offset(self, share: float) -> float:
+        """Return the offset that flags a share of rows like the training rows."""
+        return share_offset(self.train_scores_, share)
 
     def _svm_offset(self) -> float:
         """Return the offset of threshold="svm"; a detector without that name in `_thresholds` needs none."""
@@ -173,7 +172,7 @@ class ThresholdMixin:
         if threshold.kind == "svm":
             return self._svm_offset()
         if threshold.kind == "share":
-            return share_offset(self.train_scores_, threshold.level)
+            return self._share_offset(threshold.level)
         if threshold.kind == "top":
             return top_offset(self.train_scores_, int(threshold.level))
         if threshold.kind == "p":
@@ -181,7 +180,7 @@ class ThresholdMixin:
         if threshold.kind == "fdr":
             # The training rows' own p-values are 1/N, 2/N, …, of which the procedure reports none at any level below 1.
             return float(np.nextafter(self.train_scores_[0], -np.inf))
-        return OFFSETS[threshold.kind](self.train_scores_, self._least_deviation)
+        return self._auto_offset()
 
     def _apply_threshold(self, threshold: Threshold) -> None:
         self.offset_, self.threshold_ = self._offset(threshold), threshold

@@ -82,7 +82,10 @@ def fit_calibration(parts: RowParts, names: Sequence[str] = ()) -> Calibration:
             continue
         widest = max(spread[k], tail[k], np.sort(np.log(values[k] + lift[k])).std())
         spread[k] = max(widest, LEAST_SPREAD) if widest > LEAST_LIFT else 1.0  # 1 where all rows are alike
-    return Calibration(lift, center, np.maximum(spread, least) / SHARPNESS, np.where(by_cell, median, 0.0))
+    noise = np.array([part.least_noise for part in order] or 0.0) / np.sqrt(np.maximum(median, 1.0))
+    return Calibration(
+        lift, center, np.maximum(spread, np.maximum(least, noise)) / SHARPNESS, np.where(by_cell, median, 0.0)
+    )
 
 
 def _places(N: int) -> tuple[np.ndarray, np.ndarray]:

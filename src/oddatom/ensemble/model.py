@@ -13,6 +13,7 @@ from oddatom.arrays.namespaces import like, namespace
 from oddatom.arrays.threads import run_all
 from oddatom.boundary.plane import fit_one_class
 from oddatom.ensemble.coded import rows_in_units
+from oddatom.ensemble.feedback import Feedback, changed_scores
 from oddatom.ensemble.histogram import Histogram, fit_histogram, nats
 from oddatom.ensemble.joining import Calibration, fit_calibration, join, z_formula, z_scores
 from oddatom.ensemble.levels import Levels, fit_levels, shift_rows
@@ -76,6 +77,8 @@ class Ensemble(NamedTuple):
         Of the parts, those of members first.
     levels : Levels or None
         Numbers that are taken as deviations from what is usual in their category; None where there is no category.
+    feedback : Feedback or None
+        Rows that a person has judged.
     """
 
     scaling: AsinhScaling
@@ -89,6 +92,7 @@ class Ensemble(NamedTuple):
     history: np.ndarray
     names: tuple[str, ...] = BUILT_IN
     levels: Levels | None = None
+    feedback: Feedback | None = None
 
     @property
     def n_groups(self) -> int:
@@ -150,6 +154,11 @@ class Ensemble(NamedTuple):
             return xp.sum(self.typicality(Z) * self.plane, axis=-1)
         return -Z[:, self.names.index(name)]
 
+    def score_of(self, X: Any, Z: Any, name: str) -> Any:
+        """Return one of the scores of rows X from their calibrated parts, as judged rows change it."""
+        scores = self.score(Z, name)
+        return scores if self.feedback is None or name == "margin" else changed_scores(scores, X, self.feedback, self)
+
     def typicality(self, Z: Any) -> Any:
         """Return 1/(1 + exp z) of the joined parts, in (0, 1): the origin is a row that every part finds odd."""
         xp = namespace(Z)
@@ -161,7 +170,7 @@ class Ensemble(NamedTuple):
         joined = [part for part in self.names if PARTS[part].joined]
         some = self.only(joined if name in OF_ALL else [name]).like(X)
         parts = formula_parts(some.shifted(X), some.scaling, some.histogram, some.packed, some.names)
-        return some.score(z_formula(parts, some.calibration), name)
+        return some.score_of(X, z_formula(parts, some.calibration), name)
 
 
 def learn_ensemble(
@@ -217,7 +226,8 @@ def learn_ensemble(
     first = RowParts(*(values[:CALIBRATION_ROWS] for values in parts))
     calibration = fit_calibration(first, names)
     Z = z_scores(parts, calibration)
-    weights = np.array([_weight(PARTS[name], histogram) for name in names])
+    several = bool(np.count_nonzero(scaling.spread < np.inf) > 1)
+    weights = np.array([_weight(PARTS[name], histogram, several) for name in names])
     weights /= weights.sum()
     history = np.stack([member.history for member in members])
     model = Ensemble(
@@ -237,9 +247,13 @@ def _learn_bulk(Y: np.ndarray, missing: Missing | None, sizes: Sizes, rng: np.ra
     return learn_spread(Y, sizes.n_directions, BULK_TRIM, rng, added)
 
 
-def _weight(part: Part, histogram: Histogram) -> float:
-    """Return the weight of a part, 0 where what it needs is not there."""
-    return 0.0 if part.needs is not None and getattr(histogram, part.needs) is None else part.weight
+def _weight(part: Part, histogram: Histogram, several: bool) -> float:
+    """Return the weight of a part, 0 where what it needs is not there: a statistic, or several columns of numbers.
+
+    In one column an atom leaves nothing of a row, and a few dozen centroids cut its values into pieces by chance.
+    """
+    lacking = (part.of_members and not several) or (part.needs is not None and getattr(histogram, part.needs) is None)
+    return 0.0 if lacking else part.weight
 
 
 def _fit_columns(

@@ -10,12 +10,12 @@ from oddatom.arrays.torch_rows import DeviceRows
 from oddatom.ensemble.model import Ensemble
 
 
-def score_rows(ensemble: Ensemble, X: Any, device: torch.device, name: str = "joined") -> torch.Tensor:
-    """Return one of the scores of rows X (N×m), a float64 tensor on the device; rows elsewhere are copied in blocks.
+def score_rows(ensemble: Ensemble, rows: Any, device: torch.device, name: str = "joined") -> torch.Tensor:
+    """Return one of the scores of rows (N×m), a float64 tensor on the device; rows elsewhere are copied in blocks.
 
     No more than a block's parts are ever held. Whether a block has missing values is asked of the device.
     """
-    source = DeviceRows(X, device, None, stream=True)
+    source = DeviceRows(rows, device, None, stream=True)
     (M, K, m), n, q = (
         ensemble.packed.centroids.shape,
         ensemble.packed.atoms.shape[1],
@@ -23,7 +23,7 @@ def score_rows(ensemble: Ensemble, X: Any, device: torch.device, name: str = "jo
     )
     out = torch.empty(source.shape[0], dtype=torch.float64, device=device)
     there = ensemble.like(out)
-    for lo, hi, rows in source.blocks(8 * (M * (max(K, q, n) + 8 * m + 12) + 8 * m)):
-        parts = there.parts(rows.to(torch.float64).contiguous())
-        out[lo:hi] = there.score(there.z_scores(parts), name)
+    for lo, hi, block in source.blocks(8 * (M * (max(K, q, n) + 8 * m + 12) + 8 * m)):
+        X = block.to(torch.float64).contiguous()
+        out[lo:hi] = there.score_of(X, there.z_scores(there.parts(X)), name)
     return out

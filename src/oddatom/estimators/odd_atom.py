@@ -14,12 +14,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from oddatom._documented import DocumentedMixin
 from oddatom.arrays.threads import threads
-from oddatom.decisions import CrossConformal, Threshold, ThresholdMixin, quantile_offset
+from oddatom.decisions import (
+    AnomalyCount,
+    AutoDecision,
+    CrossConformal,
+    Threshold,
+    ThresholdMixin,
+    decide,
+    quantile_offset,
+    share_offset,
+)
 from oddatom.ensemble.members import Sizes
-from oddatom.ensemble.model import SCORES, learn_ensemble
+from oddatom.ensemble.model import SCORES, Ensemble, learn_ensemble
+from oddatom.ensemble.reference import draw_reference
 from oddatom.ensemble.row_parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
 from oddatom.estimators._categorical import categorical_columns
+from oddatom.estimators._feedback import FeedbackMixin, keys_of
 from oddatom.estimators._partial import DECAY, batch
 from oddatom.estimators._routing import opened, score_elsewhere
 from oddatom.estimators._saving import SaveMixin
@@ -32,12 +43,13 @@ from oddatom.rows.draws import draw_rows
 from oddatom.rows.remembered import Memory
 
 SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
-LEAST_DEVIATION = 0.5  # of scores that repeat; but for the margin they are made of z-scores, and tables have .5 to .8
+LEAST_TAIL = 0.3  # scale of the tail of scores; but for the margin they are made of z-scores, and tables have .4 to 1.5
+MOST_P = 0.05  # p-value of a row that "auto" flags
 CHUNK_ROWS = 16_384
 EXPLAIN_NUMBERS = 2**20  # in a chunk of rows that is explained: shares take a dozen arrays of its size
 
 
-class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, BaseEstimator):
+class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin, OutlierMixin, BaseEstimator):
     r"""Anomaly detection that needs neither labels nor tuning: a trimmed ensemble of dictionaries.
 
     Columns are scaled robustly, y = asinh(4z)/4 with z = (x − median) / (q95 − q5). Each member codes a row by one
@@ -75,10 +87,12 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         "distance", "max_residual", "group", "histogram", "norm", "cell", "context"), or the margin of a one-class SVM
         on how typical the joined parts find a row ("margin").
     threshold : str, float or tuple, default="auto"
-        Where `predict` cuts. "auto" finds a cut from the training scores; "svm" is the offset of the one-class SVM at
-        `nu`, of the score itself unless `scoring="margin"`; a float in (0, 0.5], or text such as "2%", is the share of
-        training rows to flag; "top=50" flags the 50 oddest of them; "p=0.01" flags rows with p-values of at most that;
-        "fdr=0.1", or ("fdr", 0.1), reports rows by their p-values such that a tenth of them, in expectation, is normal.
+        Where `predict` cuts. "auto" flags rows that are odder than a table without anomalies would have, none where
+        there are none, and none with a p-value above .05: see `oddatom.decisions.auto`. "svm" is the offset of the
+        one-class SVM at `nu`, of the score itself unless `scoring="margin"`; a float in (0, 0.5], or text such as "2%",
+        is the share of rows like the training rows to flag, by held-out scores; "top=50" flags the 50 oddest training
+        rows; "p=0.01" flags rows with p-values of at most that; "fdr=0.1", or ("fdr", 0.1), reports rows by their
+        p-values such that a tenth of them, in expectation, is normal.
     categorical_features : sequence of int, default=None
         Positions of columns that hold categories as codes: 0, 1, 2, …, and -1 or NaN for a missing value. Their codes
         have no order. A code counts by how rare it is, and by how well it goes with the other columns; one that
@@ -120,6 +134,11 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         Scores of the training rows, sorted.
     conformal_ : CrossConformal
         Held-out scores of at most 20,000 training rows.
+    n_anomalies_ : AnomalyCount
+        How many training rows are odder than chance explains: `estimate`, and the ends `low` and `high` of a 90 %
+        interval.
+    auto_ : AutoDecision
+        That number, and the cut of threshold="auto".
     memory_ : Memory
         After `partial_fit`: the rows that the next batch is joined to, at most 20,000.
     n_features_in_, feature_names_in_ : as in scikit-learn
@@ -138,6 +157,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
     """
 
     memory_: Memory
+    auto_: AutoDecision
 
     _parameter_constraints: ClassVar[dict] = {
         "scoring": [StrOptions(SCORES)],
@@ -241,7 +261,10 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         """
         threshold = self._check()
         with old_model_on_error(self), threads(self.n_jobs), batch(self, X, decay) as rows:
+            judged = self.ensemble_.feedback if hasattr(self, "ensemble_") else None
             self._learn(ArraySource(rows))
+            if judged is not None and self.scoring_ != "margin":
+                self._judge(judged.rows, judged.labels, rows)
             self._cut(threshold)
         return self
 
@@ -255,17 +278,42 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         rng = check_random_state(self.random_state)
         source.check_finite(missing=True)
         sample = draw_rows(source, rng.randint(2**31 - 1), SAMPLE_ROWS)
-        sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
         categorical = categorical_columns(type(self).__name__, self.categorical_features, sample)
-        self.ensemble_, parts = learn_ensemble(
-            sample, self.trim, self.n_groups, sizes, float(self.nu), rng, categorical
-        )
+        self.ensemble_, parts = self._learn_ensemble(sample, rng, categorical)
         self.scoring_ = self.scoring
-        self.conformal_ = CrossConformal(self._held_out(sample, parts))
+        self.__dict__.pop("conformal_before_", None)
+        self.conformal_ = self._held_out(sample, parts)
         if isinstance(source, ArraySource) and sample.shape[0] == source.shape[0]:
             self.train_scores_ = np.sort(self._score(self.ensemble_.z_scores(parts)))  # the parts are at hand
         else:
             self.train_scores_ = source.sorted_scores(self)
+        self.auto_ = self._decide(self._reference_scores(sample, parts, rng, categorical))
+
+    def _learn_ensemble(
+        self, sample: np.ndarray, rng: np.random.RandomState, categorical: np.ndarray
+    ) -> tuple[Ensemble, RowParts]:
+        sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
+        return learn_ensemble(sample, self.trim, self.n_groups, sizes, float(self.nu), rng, categorical)
+
+    def _reference_scores(
+        self, sample: np.ndarray, parts: RowParts, rng: np.random.RandomState, categorical: np.ndarray
+    ) -> np.ndarray | None:
+        """Return the scores of a table without anomalies under a model of its own; None of one column."""
+        if self._one_column:
+            return None
+        scores = self._score(self.ensemble_.z_scores(parts))
+        reference = draw_reference(sample, self.ensemble_, scores, rng)
+        ensemble, parts = self._learn_ensemble(reference, rng, categorical)
+        return ensemble.score(ensemble.z_scores(parts), self.scoring_)
+
+    def _decide(self, reference: np.ndarray | None = None) -> AutoDecision:
+        least = 0.0 if self.scoring_ == "margin" else LEAST_TAIL
+        return decide(self.train_scores_, reference, least=least, one_column=self._one_column)
+
+    @property
+    def _one_column(self) -> bool:
+        """Whether members look at one column at most."""
+        return bool(np.count_nonzero(self.ensemble_.scaling.spread < np.inf) < 2)
 
     def _cut(self, threshold: Threshold) -> None:
         by_svm = self.scoring_ == "margin"
@@ -295,7 +343,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         scores = np.empty(X.shape[0])
         with threads(self.n_jobs):
             for rows, Z in self._chunks(X):
-                scores[rows] = self._score(Z)
+                scores[rows] = self.ensemble_.score_of(X[rows], Z, self.scoring_)
         return scores
 
     def _device_scores(self, rows: Any, device: Any) -> Any:
@@ -322,7 +370,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         with threads(self.n_jobs):
             for rows, Z in self._chunks(X):
                 for name in out:
-                    out[name][rows] = self.ensemble_.score(Z, name)
+                    out[name][rows] = self.ensemble_.score_of(X[rows], Z, name)
         return out
 
     def p_values(self, X: Any) -> np.ndarray:
@@ -366,7 +414,8 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         out = np.empty(checked.shape)
         with threads(self.n_jobs):
             for rows, Z in self._chunks(checked, self._explained_rows):
-                out[rows] = share_out(self._score(Z), feature_shares(checked[rows], self.ensemble_, Z, self.scoring_))
+                scores = self.ensemble_.score_of(checked[rows], Z, self.scoring_)
+                out[rows] = share_out(scores, feature_shares(checked[rows], self.ensemble_, Z, self.scoring_))
         return Explanation(as_frame_like(out, X), None)
 
     def _feature_shares(self, X: np.ndarray) -> np.ndarray:
@@ -395,8 +444,23 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         return self.ensemble_.weights_by_part()
 
     @property
-    def _least_deviation(self) -> float:
-        return 0.0 if self.scoring_ == "margin" else LEAST_DEVIATION
+    def n_anomalies_(self) -> AnomalyCount:
+        """How many training rows are odder than chance explains."""
+        return self._auto().n_anomalies
+
+    def _auto(self) -> AutoDecision:
+        """Return the decision of "auto"; models that were saved before there was one decide by their scores alone."""
+        return self.auto_ if hasattr(self, "auto_") else self._decide()
+
+    def _auto_offset(self) -> float:
+        if MOST_P * (self.conformal_.n_samples + 1.0) < 1.0:  # no row can have so low a p-value
+            return -float(np.finfo(np.float64).max)
+        return min(self._auto().offset, self.conformal_.offset(MOST_P))
+
+    def _share_offset(self, share: float) -> float:
+        """Of rows like the training rows, by held-out scores, and of the training rows themselves no more."""
+        fresh = share_offset(np.concatenate(self.conformal_.held_out), share)
+        return min(fresh, share_offset(self.train_scores_, share))
 
     def _p_offset(self, level: float) -> float:
         least = 1.0 / (self.conformal_.n_samples + 1.0)
@@ -422,7 +486,7 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         for rows in gen_batches(X.shape[0], min(most, CHUNK_ROWS)):
             yield rows, self.ensemble_.z_scores(self.ensemble_.parts(X[rows]))
 
-    def _held_out(self, sample: np.ndarray, parts: RowParts) -> list[np.ndarray]:
+    def _held_out(self, sample: np.ndarray, parts: RowParts) -> CrossConformal:
         """Score every row of the sample by the group that was learned without it, and by a histogram without it."""
         n_groups = self.ensemble_.n_groups
         parts = self.ensemble_.held_out(sample, parts)
@@ -430,7 +494,8 @@ class OddAtomDetector(DocumentedMixin, ThresholdMixin, SaveMixin, OutlierMixin, 
         for group in range(n_groups):
             fold = RowParts(*(np.ascontiguousarray(values[group::n_groups]) for values in parts))
             scores.append(self._score(self.ensemble_.z_scores(fold, group)))
-        return scores
+        keys = keys_of(sample)
+        return CrossConformal(scores, [keys[group::n_groups] for group in range(n_groups)])
 
     def _check_trim(self) -> None:
         numbers = [isinstance(t, Real) and not isinstance(t, bool) and 0 <= t < 1 for t in self.trim]

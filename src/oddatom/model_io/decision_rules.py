@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from oddatom.decisions import CrossConformal, Threshold
-from oddatom.decisions.threshold import LEVELS
-from oddatom.model_io.rules import Rule, Sizes, demand, each, number, numbers, record
+import numpy as np
 
-CONFORMAL = record(lambda: CrossConformal, {"held_out": each(numbers("*", finite=False), tuple)})
+from oddatom.decisions import AnomalyCount, AutoDecision, CrossConformal, Threshold
+from oddatom.decisions.threshold import LEVELS
+from oddatom.model_io.rules import Rule, Sizes, demand, each, integer, number, numbers, optional, record
+
+CONFORMAL = record(
+    lambda: CrossConformal,
+    {
+        "held_out": each(numbers("*", finite=False), tuple),
+        "keys": optional(each(numbers("*", dtype=np.int64), tuple)),
+    },
+)
+_COUNT = record(lambda: AnomalyCount, {name: integer() for name in AnomalyCount._fields})
+AUTO = record(lambda: AutoDecision, {"offset": number(finite=False), "n_anomalies": _COUNT})
 
 # Scores, and offsets with them, may be infinite where a square overflowed.
 DECISION: dict[str, Rule] = {

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from oddatom.ensemble.feedback import Feedback
 from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.joining import Calibration
 from oddatom.ensemble.levels import Levels
@@ -15,7 +16,8 @@ from oddatom.ensemble.packed import Packed
 from oddatom.ensemble.parts import BUILT_IN, PARTS
 from oddatom.ensemble.row_parts import split_names
 from oddatom.ensemble.tails import Tails
-from oddatom.model_io.decision_rules import CONFORMAL, DECISION, check_decision
+from oddatom.estimators._feedback import MOST_JUDGED
+from oddatom.model_io.decision_rules import AUTO, CONFORMAL, DECISION, check_decision
 from oddatom.model_io.memory_rules import MEMORY
 from oddatom.model_io.rules import Rule, Sizes, demand, each, integer, number, numbers, optional, record, text
 from oddatom.model_io.schema import FEATURES, Schema
@@ -111,6 +113,15 @@ _CALIBRATION = record(
         "fill": optional(numbers("calibrated", least=0.0)),
     },
 )
+_FEEDBACK = record(
+    lambda: Feedback,
+    {
+        "rows": numbers("judged", "features", nan=True),
+        "labels": numbers("judged", least=-1.0, most=1.0),
+        "strength": number(least=0.0, most=1e3),
+        "width": number(above=0.0),
+    },
+)
 _ENSEMBLE: dict[str, Rule] = {
     "scaling": _SCALING,
     "histogram": _HISTOGRAM,
@@ -123,6 +134,7 @@ _ENSEMBLE: dict[str, Rule] = {
     "rho": number(),
     "history": numbers("members", "*", nan=True),
     "levels": optional(_LEVELS),
+    "feedback": optional(_FEEDBACK),
 }
 
 
@@ -143,6 +155,7 @@ def _finish(model: Any, path: str, sizes: Sizes) -> None:
         _check_tails(ensemble.histogram.tails, f"{where}.histogram.tails", sizes)
     _check_context(ensemble.histogram.context, f"{where}.histogram.context", sizes)
     _check_levels(ensemble.levels, f"{where}.levels", sizes)
+    _check_feedback(ensemble.feedback, f"{where}.feedback", sizes)
     groups = packed.group_terms is not None or "group" not in names
     demand(groups, f"{where}.packed.group_terms", "there, because the part 'group' is", None)
     members, of_rows = split_names(names)
@@ -158,8 +171,12 @@ def _finish(model: Any, path: str, sizes: Sizes) -> None:
     demand(M % ensemble.n_trims == 0, f"{where}.n_trims", f"a divisor of the {M} members", ensemble.n_trims)
     total = float(ensemble.weights.sum())
     demand(abs(total - 1.0) < 1e-6, f"{where}.weights", "weights that sum to 1", total)
-    folds, groups = len(model.conformal_.held_out), M // ensemble.n_trims
-    demand(folds == groups, f"{path}conformal_", f"of {groups} folds, one for each group of members", folds)
+    groups = M // ensemble.n_trims
+    for name in ("conformal_", "conformal_before_"):
+        folds = len(
+            model.conformal_.held_out if name == "conformal_" else getattr(model, name, model.conformal_).held_out
+        )
+        demand(folds == groups, f"{path}{name}", f"of {groups} folds, one for each group of members", folds)
     check_decision(model, path, sizes)
 
 
@@ -221,17 +238,28 @@ def _check_levels(levels: Any, path: str, sizes: Sizes) -> None:
     demand(not np.isinf(levels.shifts).any(), f"{path}.shifts", "free of infinity", levels.shifts)
 
 
+def _check_feedback(feedback: Any, path: str, sizes: Sizes) -> None:
+    """Judged rows must be such as can be scored, and their labels -1 or 1."""
+    if feedback is None:
+        return
+    demand(1 <= sizes["judged"] <= MOST_JUDGED, f"{path}.rows", f"from 1 to {MOST_JUDGED} rows", sizes["judged"])
+    demand(not np.isinf(feedback.rows).any(), f"{path}.rows", "free of infinity", feedback.rows)
+    demand((np.abs(feedback.labels) == 1.0).all(), f"{path}.labels", "-1 or 1 in every entry", feedback.labels)
+
+
 _SCHEMA = Schema(
     {
         **FEATURES,
         "ensemble_": record(lambda: Ensemble, _ENSEMBLE),
         "conformal_": CONFORMAL,
+        "conformal_before_": CONFORMAL,
+        "auto_": AUTO,
         "scoring_": text(SCORES),
         **DECISION,
         "threshold_": _free,
         "memory_": MEMORY,
     },
-    optional=frozenset({"feature_names_in_", "memory_"}),
+    optional=frozenset({"feature_names_in_", "memory_", "conformal_before_", "auto_"}),
     finish=_finish,
 )
 

@@ -9,7 +9,10 @@ from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from oddatom.decisions import CrossConformal, Threshold
+import numpy as np
+
+from oddatom.decisions import AnomalyCount, AutoDecision, CrossConformal, Threshold
+from oddatom.ensemble.feedback import Feedback
 from oddatom.ensemble.histogram import Histogram
 from oddatom.ensemble.joining import Calibration
 from oddatom.ensemble.levels import Levels
@@ -24,7 +27,7 @@ from oddatom.kernels.functions import Kernel
 from oddatom.model_io.dictionary_rules import dictionary_schema
 from oddatom.model_io.ensemble_rules import ensemble_schema
 from oddatom.model_io.one_class_rules import one_class_schema
-from oddatom.model_io.rules import Mismatch, each, numbers
+from oddatom.model_io.rules import Mismatch, demand, each, numbers
 from oddatom.model_io.schema import Schema
 from oddatom.model_io.table_rules import table_detector_schema, table_schema
 from oddatom.rows.remembered import Memory
@@ -76,7 +79,12 @@ def named_tuple(get: Callable[[], type]) -> Record:
 
 def _make_conformal(found: dict[str, Any], path: str) -> Any:
     each(numbers("*", finite=False), tuple)(found["held_out"], f"{path}.held_out", {})
-    return CrossConformal(found["held_out"])
+    keys = found.get("keys")
+    if keys is not None:
+        each(numbers("*", dtype=np.int64), tuple)(keys, f"{path}.keys", {})
+        sizes = [scores.size for scores in found["held_out"]]
+        demand([one.size for one in keys] == sizes, f"{path}.keys", "as many as held-out scores, fold by fold", keys)
+    return CrossConformal(found["held_out"], keys)
 
 
 def _make_history(found: dict[str, Any], path: str) -> Any:
@@ -101,8 +109,8 @@ MODELS: dict[str, Model] = {
 }
 
 _NAMED_TUPLES = (
-    AsinhScaling, Calibration, CodeStatistics, Context, Ensemble, Histogram, Kernel, KernelMap, Levels, Memory, Packed,
-    Scaling, Tails, Threshold,
+    AnomalyCount, AsinhScaling, AutoDecision, Calibration, CodeStatistics, Context, Ensemble, Feedback, Histogram,
+    Kernel, KernelMap, Levels, Memory, Packed, Scaling, Tails, Threshold,
 )  # fmt: skip
 RECORDS: dict[str, Record] = {
     **{cls.__name__: named_tuple(known(cls)) for cls in _NAMED_TUPLES},
@@ -110,9 +118,10 @@ RECORDS: dict[str, Record] = {
     "ColumnReference": named_tuple(known(ColumnReference)),
     "CrossConformal": Record(
         known(CrossConformal),
-        lambda: ("held_out",),
-        lambda value: {"held_out": value.held_out},
+        lambda: ("held_out", "keys"),
+        lambda value: {"held_out": value.held_out, "keys": value.keys},
         _make_conformal,
+        lambda: ("keys",),
     ),
     "History": Record(
         known(History),

@@ -21,7 +21,7 @@ def threshold_words(detector: Any) -> str:
     """Say in a sentence where a fitted detector cuts."""
     kind, level = detector.threshold_
     if kind == "share":
-        return f"The cut flags {100 * level:.3g} % of the training rows."
+        return f"The cut flags {100 * level:.3g} % of rows like the training rows."
     if kind == "top":
         return f"The cut flags the oddest of the training rows, at most {int(level):,}."
     if kind == "p":
@@ -32,7 +32,15 @@ def threshold_words(detector: Any) -> str:
         return (
             f"The cut is the one-class SVM's offset: at most {100 * detector.nu:.3g} % of the training rows lie below."
         )
-    return "The cut is found from the training scores alone: 2.5 deviations below where most of them lie."
+    if not hasattr(detector, "n_anomalies_"):
+        return "Flagged are rows that score lower than the tail of the training scores leads to expect."
+    _, low, high = detector.n_anomalies_
+    if not low:
+        return "Flagged are rows that are odder than a table without anomalies would have; no training row is."
+    return (
+        "Flagged are rows that are odder than a table without anomalies would have; between "
+        f"{low:,} and {high:,} training rows are."
+    )
 
 
 def parameter_words(detector: Any) -> dict[str, str]:

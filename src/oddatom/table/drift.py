@@ -115,7 +115,7 @@ def drift_words(found: Sequence[Drift], decisions: Sequence[ColumnDecision]) -> 
     return (
         f"{len(by_name)} column{'s have' if several else ' has'} moved since training ({listed}{more}). Scores and "
         "p-values compare with the training rows, so that more rows may be flagged than are odd today. Fit again, "
-        "update the model with partial_fit, or leave such columns out."
+        "update the model (`oddatom update`, partial_fit), or leave such columns out."
     )
 
 

@@ -76,6 +76,8 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         rows or more with it, and warn (`DriftWarning`) where a column has moved.
     threshold_ : Threshold
         The threshold in force, where the detector has one.
+    n_anomalies_ : AnomalyCount
+        How many training rows are odder than chance explains, where the detector says so.
     offset_ : float
         `decision_function = score_samples - offset_`, where the detector has it.
     n_features_in_, feature_names_in_ : as in scikit-learn
@@ -324,6 +326,29 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
             by_atom = _like_table(by_atom, X, self.detector_.get_feature_names_out())
         return Explanation(contributions, by_atom)
 
+    @available_if(_detector_has("feedback"))
+    def feedback(self, X: Any, labels: Any, *, rows: Any = None, keep: bool = True) -> Self:
+        """Take rows that a person has judged: rows like them score accordingly from now on.
+
+        Parameters
+        ----------
+        X : as in `score_samples`
+            The judged rows.
+        labels : array-like of shape (n_judged,)
+            -1 or "anomaly", 1 or "normal".
+        rows : as X, optional
+            The training table, so that p-values follow the changed scores.
+        keep : bool, default=True
+            Whether earlier judgements stay.
+
+        Returns
+        -------
+        self
+        """
+        training = None if rows is None else self._encode(rows)
+        self.detector_.feedback(self._encode(X), labels, rows=training, keep=keep)
+        return self
+
     @available_if(_detector_has("set_threshold"))
     def set_threshold(self, threshold: Any) -> Self:
         """Change where a fitted model cuts, without a refit.
@@ -359,6 +384,11 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
     def offset_(self) -> float:
         """The score that `decision_function` is 0 at."""
         return self.detector_.offset_
+
+    @property
+    def n_anomalies_(self) -> Any:
+        """How many training rows are odder than chance explains, where the detector says so."""
+        return self.detector_.n_anomalies_
 
     @property
     def threshold_(self) -> Any:

@@ -34,6 +34,8 @@ class Part(NamedTuple):
         Whether a missing cell adds nothing to it, so that what cells usually add has to be put in its place.
     least_spread : float
         What a deviation of its logarithm is at least, where that is known beforehand.
+    least_noise : float
+        What its deviation is at least, in units of √value: a sum over columns is not known better than its terms are.
     needs : str, optional
         The statistic of the columns, a field of Histogram, without which it says nothing and counts nothing.
     """
@@ -48,6 +50,7 @@ class Part(NamedTuple):
     held_out: Callable[[CodedRows], Any] | None = None
     by_cell: bool = False
     least_spread: float = 0.0
+    least_noise: float = 0.0
     needs: str | None = None
 
     @property
