@@ -87,5 +87,4 @@ figure.suptitle("Faults put in (red), windows flagged (blue)")
 plt.show()
 
 # %%
-# Below the threshold, "auto", lie also a few windows that are merely lively. The ranking is what to work through;
-# where to stop is up to whoever looks.
+# The ranking is what to work through; "auto" says where it is sure, and where to stop is up to whoever looks.

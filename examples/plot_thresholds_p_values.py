@@ -41,8 +41,8 @@ for threshold in ("auto", 0.05, 0.01, ("fdr", 0.1)):
     )
 
 # %%
-# "auto" looks for a cut in the training scores and has to allow for anomalies among them; a share flags that many
-# training rows whether they are odd or not; a false discovery rate of 0.1 promises that at most a tenth of the rows
+# "auto" flags what is odder than a table without anomalies would have; a share flags that many rows like the training
+# rows whether they are odd or not; a false discovery rate of 0.1 promises that at most a tenth of the rows
 # reported, in expectation, is normal. It reports few: many malignant rows are no odder than some benign ones, and their
 # p-values are too large for that promise.
 #

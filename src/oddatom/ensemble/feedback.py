@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from oddatom.ensemble.model import Ensemble
 
 STRENGTH = 3.0  # in units of the score, where judged rows foretell each other
-ONE_KIND = 0.5  # of it, where all judged rows are of one kind, which nothing can be foretold from
+ONE_KIND = 0.5  # of it, where fewer than two rows are of one kind: nothing can be foretold from that
 WIDTH = 0.5  # of the distance that usual rows have from the judged ones
 MISMATCH = 0.25  # squared distance of two categories; numbers q95 − q5 apart have a little less
 SAME = 1.0 - 1e-9  # k of a row that is a judged one
@@ -64,7 +64,7 @@ def fit_feedback(rows: np.ndarray, labels: np.ndarray, ensemble: Ensemble) -> Fe
     squared = float(np.median(apart)) + 0.5 * MISMATCH * levels
     some = some._replace(width=WIDTH * float(np.sqrt(squared)) or 1.0)
     anomalies = labels < 0
-    if anomalies.all() or not anomalies.any():
+    if min(np.count_nonzero(anomalies), np.count_nonzero(~anomalies)) < 2:
         return some._replace(strength=ONE_KIND * STRENGTH)
     k = likeness(rows, some, ensemble)
     np.fill_diagonal(k, 0.0)

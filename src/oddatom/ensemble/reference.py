@@ -16,6 +16,7 @@ from oddatom.ensemble.model import Ensemble
 
 ROWS = 4000
 BULK = 0.8  # share of the rows, the least odd, whose correlations count
+WIDE = 512  # columns, above which so many rows stand for the correlations
 NOISE = 0.01  # share of the variance that is drawn for every column by itself
 
 
@@ -39,7 +40,8 @@ def draw_reference(X: np.ndarray, ensemble: Ensemble, scores: np.ndarray, rng: n
     ranks = normal_ranks(shifted)[bulk]
     ranks -= ranks.mean(axis=0)
     deviation = np.sqrt(np.mean(ranks**2, axis=0))
-    drawn = rng.standard_normal((n, bulk.size)) @ ranks / np.sqrt(bulk.size)  # with their correlations
+    factor, of_rows = _factor(ranks)
+    drawn = rng.standard_normal((n, factor.shape[0])) @ factor / np.sqrt(of_rows)  # with their correlations
     drawn /= np.where(deviation > 0.0, deviation, 1.0)
     drawn = np.sqrt(1.0 - NOISE) * drawn + np.sqrt(NOISE) * rng.standard_normal(drawn.shape)
     of = rng.randint(X.shape[0], size=n)
@@ -51,6 +53,13 @@ def draw_reference(X: np.ndarray, ensemble: Ensemble, scores: np.ndarray, rng: n
             place = np.minimum((ndtr(drawn[:, j]) * values.size).astype(np.int64), values.size - 1)
             table[:, f] = values[place] + (X[of, f] - shifted[of, j])  # NaN where the row has no value
     return table
+
+
+def _factor(ranks: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return a matrix F and a number n of rows, such that FᵀF/n is the covariance; of many columns by some rows."""
+    if ranks.shape[1] > WIDE:
+        return ranks[:WIDE], min(WIDE, ranks.shape[0])
+    return np.linalg.qr(ranks, mode="r"), ranks.shape[0]
 
 
 def normal_ranks(X: np.ndarray) -> np.ndarray:

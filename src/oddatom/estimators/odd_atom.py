@@ -153,7 +153,7 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin,
     >>> shares = detector.explain(X).contributions  # by feature, rows sum to the scores
     >>> labels = detector.set_threshold(0.05).predict(X)
     >>> int((labels == -1).sum())
-    28
+    23
     """
 
     memory_: Memory
