@@ -54,6 +54,12 @@ FAMILIES: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
     "Poisson": lambda rng, n, m: rng.poisson(3.0, size=(n, m)).astype(float),
     "factor": _factor,
 }
+# Tables with one column that varies beside others that say nothing; checked by tests, not among the 48.
+DULL: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "constant": lambda rng, n: np.column_stack([rng.normal(size=n), np.ones(n)]),
+    "copy": lambda rng, n: rng.normal(size=(n, 1)) * [1.0, -2.0] + [0.0, 1.0],
+    "rare count": lambda rng, n: np.column_stack([rng.lognormal(size=n), rng.poisson(0.02, n) * rng.integers(1, 9, n)]),
+}
 OF_SEVERAL_COLUMNS = ("correlated", "factor")
 
 

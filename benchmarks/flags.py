@@ -59,15 +59,15 @@ class Case(NamedTuple):
 class _Recording(OddAtomDetector):
     """Keeps what its decision was made from."""
 
-    def _decide(self, reference: np.ndarray | None = None) -> Any:
+    def _decide(self, reference: np.ndarray | None = None, *, one_column: bool = False) -> Any:
         self.recorded = reference
-        return super()._decide(reference)
+        return super()._decide(reference, one_column=one_column)
 
 
 def _case(group: str, name: str, X: np.ndarray, y: np.ndarray, detector: _Recording) -> Case:
     scores, p_values = detector.score_samples(X), detector.p_values(X)
     cap = detector.conformal_.offset(MOST_P)
-    decision = (detector.recorded, LEAST_TAIL, detector._one_column)
+    decision = (detector.recorded, LEAST_TAIL, detector.recorded is None)
     auroc = float(roc_auc_score(y, -scores)) if y.any() else 0.0
     return Case(group, name, y.astype(bool), scores, p_values, detector.predict(X) < 0, decision, cap, auroc)
 

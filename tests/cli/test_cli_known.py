@@ -1,7 +1,10 @@
 """`--known FILE` and `update`: rows that a person has judged, and models that learn from new rows."""
 
 import json
+import re
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from cli_tables import N_ROWS, ODD_ROW, csv_rows, write_csv
 
@@ -57,14 +60,16 @@ def test_score_takes_judged_rows_of_the_new_table(run, table, tmp_path, model):
     [
         ("row,label\n9999,normal\n", "has no row '9999', which was judged. Judge rows of this table."),
         ("row,label\n3,odd\n", "line 2 of .* says 'odd' where a label is anomaly or normal."),
-        ("row,label\n0,normal\n", "names row '0': rows are numbered from 1."),
-        ("row\n3\n", "has 1 columns where judged rows have two"),
+        ("row,label\n0,normal\n", "line 2 of .* names row '0' where rows are numbered 1, 2, 3"),
+        ("row,label\n7.0,normal\n", "names row '7.0' where rows are numbered 1, 2, 3"),
+        ("row,label\n3,normal\n3,anomaly\n", "line 3 of .* says anomaly of '3', and an earlier line normal"),
+        ("id,label\n,normal\n", "line 2 of .* names no row"),
+        ("row,label\n", "has no judged row|no rows"),
+        ("row\n3\n", "has 1 column where judged rows have two"),
         ("shop,label\n3,normal\n", "has no column 'shop' to find judged rows by"),
     ],
 )
 def test_wrong_files_of_judged_rows(run, table, tmp_path, model, text, said):
-    import re
-
     for words in (["detect", table, "--no-report"], ["score", model, table]):
         ended = run(*words, "-o", tmp_path / "out.csv", "--known", known(tmp_path, text))
         assert ended.code == 1
@@ -95,7 +100,45 @@ def test_update_with_judged_rows(run, table, tmp_path):
     path = tmp_path / "u.oddatom"
     run("fit", table, "-m", path, "--updatable", "-q")
     run("update", path, table, "--known", known(tmp_path, f"row,label\n{ODD_ROW},normal\n"))
-    assert load(path).detector_.ensemble_.feedback.labels.tolist() == [1.0]
+    found = load(path)
+    assert found.detector_.ensemble_.feedback.labels.tolist() == [1.0]
+    assert "1 of them judged" in run("update", path, table, "--known", tmp_path / "known.csv").err
+    run("score", path, table, "-q")
+    assert ODD_ROW not in flagged(tmp_path / "data.scores.csv")
+
+
+def test_the_file_of_judged_rows_is_not_written_over(run, table, tmp_path, model):
+    path = known(tmp_path, "row,label\n3,normal\n")
+    for words in (
+        ["detect", table, "--no-report"],
+        ["detect", table, "--no-report", "-m", path],
+        ["score", model, table],
+    ):
+        ended = run(*words, *([] if path in words else ["-o", path]), "--known", path)
+        assert ended.code == 2
+        assert path.read_text().startswith("row,label")
+
+
+def test_names_of_other_types(run, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=100)
+    x[5] = 40.0
+    columns = {"id": pa.array(np.arange(100.0)), "x": x, "y": rng.normal(size=100)}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    run("detect", tmp_path / "t.parquet", "--no-report", "--id", "id", "-o", tmp_path / "out.csv")
+    assert 6 in flagged(tmp_path / "out.csv")
+    words = ["--id", "id", "-o", tmp_path / "out.csv", "--known", known(tmp_path, "id,label\n5,normal\n")]
+    assert run("detect", tmp_path / "t.parquet", "--no-report", *words).code == 0
+    assert 6 not in flagged(tmp_path / "out.csv")
+    pq.write_table(pa.table({**columns, "row": x}), tmp_path / "r.parquet")
+    ended = run("detect", tmp_path / "r.parquet", "--no-report", "--known", known(tmp_path, "row,label\n5,normal\n"))
+    assert "not clear whether the file has its values or row numbers" in ended.line()
+
+
+def test_few_rows(run, tmp_path):
+    (tmp_path / "few.csv").write_text("x,y\n" + "".join(f"{k % 7},{k % 5}\n" for k in range(29)) + "1000000,3\n")
+    assert "Of fewer than 39 rows none can be flagged" in run("detect", tmp_path / "few.csv", "--no-report").err
 
 
 def test_update_that_cannot_be_writes_nothing(run, table, tmp_path, model):

@@ -142,6 +142,15 @@ def test_auto_by_a_reference():
     assert silent.n_anomalies.estimate == silent.n_anomalies.low == 0
 
 
+def test_positive_scores_and_no_anomaly():
+    """Rounding flags nobody."""
+    for seed in range(300):
+        s = np.random.default_rng(seed).uniform(0.1, 3.0, 300)
+        decision = decide(s)
+        assert decision.n_anomalies.estimate or flagged(s, decision.offset) == 0
+        assert decision.n_anomalies.high <= 300
+
+
 def test_a_group_is_no_anomaly():
     """A tenth of the rows that are as odd as each other are a group; as many that are odd in all degrees are not."""
     rng = np.random.default_rng(6)

@@ -45,10 +45,10 @@ def test_rows_like_judged_ones_follow_them(model):
     assert (after[5:20] < before[5:20]).all()
     assert (after[25:40] > before[25:40]).all()
     usual = np.abs(X).max(axis=1) < 1.5
-    assert np.median(np.abs(after - before)[usual]) < 0.3 * STRENGTH
+    assert np.median(np.abs(after - before)[usual]) < 0.2 * STRENGTH
     assert np.abs(after - before)[others].max() <= STRENGTH
     fresh = two_kinds(seed=1)
-    assert average_precision_score(y, -model.score_samples(fresh)) > 0.85
+    assert average_precision_score(y, -model.score_samples(fresh)) > 0.8
 
 
 def test_labels_that_say_nothing_change_nothing(model):
@@ -67,8 +67,9 @@ def test_a_row_called_normal_is_not_flagged_again():
     model = OddAtomDetector(random_state=0).fit(X)
     assert model.predict(X[7:8])[0] == -1
     model.feedback(X[7:8], ["normal"], rows=X)
-    assert model.predict(X[7:8])[0] == 1
-    assert model.score_samples(X[7:8])[0] >= 0.0
+    for threshold in ("auto", 0.5, "svm"):
+        assert model.set_threshold(threshold).predict(X[7:8])[0] == 1
+    model.set_threshold("auto")
     assert model.predict(X[7:8] + 30.0)[0] == -1  # another row
 
 
@@ -93,12 +94,38 @@ def test_judged_anomalies_leave_the_calibration(model):
     assert model.conformal_.n_samples == n - 20
     after = model.p_values(fresh)
     assert np.median(after[:20]) < 0.5 * np.median(before[:20])
-    clean = after[40:]
     for level in (0.05, 0.2, 0.5):
-        assert np.mean(clean <= level) < 1.35 * level
+        assert np.mean(after[40:] <= level) < 1.35 * level
     model.feedback(X[:20], [1] * 20, rows=X)  # judged again
     assert model.conformal_.n_samples == n
-    assert_array_equal(np.sort(np.concatenate(model.conformal_before_.held_out)).shape, (n,))
+    model.feedback(X[:0], [], rows=X, keep=False)
+    assert model.ensemble_.feedback is None
+    assert_array_equal(model.p_values(fresh), before)
+
+
+@pytest.mark.parametrize("with_rows", [True, False])
+@pytest.mark.parametrize("n_judged", [10, 100])
+def test_usual_rows_stay_where_they_are(n_judged, with_rows):
+    """Many judged anomalies neither move usual rows nor make their p-values small."""
+    rng = np.random.default_rng(0)
+    X, fresh = rng.normal(size=(2000, 6)), rng.normal(size=(2000, 6))
+    X[:200, 0] += rng.uniform(5, 6, 200)
+    model = OddAtomDetector(random_state=0).fit(X)
+    before = model.score_samples(fresh)
+    judged = [*range(n_judged), *range(300, 305)]
+    model.feedback(X[judged], np.where(np.array(judged) < 200, -1, 1), rows=X if with_rows else None)
+    assert abs(np.median(model.score_samples(fresh) - before)) < 0.3
+    assert np.mean(model.p_values(fresh) <= 0.05) < 0.07
+    assert np.mean(model.predict(fresh) == -1) < 0.01
+    if with_rows:
+        assert (model.set_threshold("top=50").predict(X) == -1).sum() == 50
+        assert np.mean(model.set_threshold(0.05).predict(X) == -1) <= 0.05
+
+
+def test_rows_that_are_not_the_training_rows(model):
+    X = two_kinds()
+    with pytest.warns(oddatom.exceptions.OddAtomWarning, match="not the rows that this model was fitted to"):
+        model.feedback(X[:2], [1, -1], rows=X + 1.0)
 
 
 def test_judgements_add_up_and_the_last_one_counts(model):
@@ -124,6 +151,8 @@ def test_saved_loaded_copied_and_updated(model, tmp_path):
     assert_array_equal(*again)
     updated = OddAtomDetector(random_state=0).partial_fit(X).feedback(X[:4], [-1, -1, 1, 1])
     updated.partial_fit(two_kinds(seed=3))
+    assert len(updated.ensemble_.feedback.rows) == 4
+    updated.set_params(scoring="margin").partial_fit(two_kinds(seed=4))
     assert len(updated.ensemble_.feedback.rows) == 4
 
 

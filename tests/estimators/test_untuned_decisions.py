@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks._clean_tables import clean_tables, shifted_tables
+from benchmarks._clean_tables import DULL, clean_tables, shifted_tables
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chisquare
 from sklearn.base import clone
@@ -11,6 +11,8 @@ from ensembles import duplicates, factors, mixture
 from oddatom import OddAtomDetector
 from oddatom.decisions import benjamini_hochberg, share_offset
 from oddatom.ensemble.model import SCORES
+from oddatom.exceptions import OddAtomWarning
+from oddatom.report.detector import threshold_words
 
 # Few and small members: fits of a hundredth of a second, for tests that need hundreds.
 SMALL = {"trim": (0.5,), "n_centroids": 8, "n_atoms": 3, "rows_per_member": 100, "n_jobs": 1}
@@ -108,6 +110,37 @@ def test_auto_is_silent_on_clean_rows():
     assert len(shares) == 38
     assert np.mean(shares) < 0.005
     assert np.sum(np.array(shares) > 0.02) <= 2
+
+
+@pytest.mark.parametrize("kind", DULL)
+def test_columns_that_say_nothing_flag_nothing(kind):
+    """A constant, a copy or a rare count beside one column."""
+    shares = [np.mean(make(n_jobs=1).fit_predict(DULL[kind](np.random.default_rng(k), 500)) == -1) for k in range(5)]
+    assert max(shares) <= (0.03 if kind == "rare count" else 0.005)
+
+
+def test_words_of_the_report_and_flags_agree():
+    """Where rows are flagged the report does not say that none stands out."""
+    for seed in range(8):
+        X = np.random.default_rng(seed).normal(size=(200, 4))
+        X[3, 1] = 6.0 + seed
+        model = make(n_jobs=1).fit(X)
+        silent = "no training row is" in threshold_words(model)
+        assert silent == (model.n_anomalies_.estimate == 0)
+        assert not (silent and (model.predict(X) == -1).any())
+
+
+def test_auto_of_a_model_without_a_decision(model):
+    """One that was saved before there was any: it keeps its cut, and can take the new one by its scores."""
+    X = with_anomalies()
+    old = make("svm").fit(X)
+    del old.auto_
+    old.conformal_.keys = None
+    assert not hasattr(old, "n_anomalies_")
+    assert "earlier rule" in threshold_words(old.set_threshold("auto"))
+    assert (old.predict(X) == -1).sum() > 0
+    with pytest.warns(OddAtomWarning, match="p-values stay as they were"):
+        old.feedback(X[:2], [1, -1])
 
 
 @pytest.mark.parametrize("family", ["Gaussian", "equal groups", "factor"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from oddatom import save
 from oddatom.cli.console import Console
-from oddatom.cli.known import judge, read_known
+from oddatom.cli.known import check_can_be_judged, find_judged, judge, read_known
 from oddatom.cli.learning import Results, fit_model, results, top_features
 from oddatom.cli.listing import LISTED, auto_count, flagged_words, row_records, show_json, show_rows
 from oddatom.cli.reporting import need_figures, write_table_report
@@ -25,6 +25,8 @@ from oddatom.cli.tables import (
 )
 from oddatom.table.table_detector import TableDetector
 
+FEWEST_ROWS = 39  # that "auto" can flag one of: p-values of fewer are above .05
+
 
 def run(options: argparse.Namespace, console: Console) -> bool:
     """Return whether any row is flagged."""
@@ -36,16 +38,18 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     check_streams(options, output)
     with told(console) as warnings:
         source = open_source(options)
-        check_places(output, report, options.model, read=[options.table])
+        check_places(output, report, options.model, read=[options.table, *filter(None, [options.known])])
+        check_can_be_judged(options.detector, not options.known or options.detector == "oddatom")
         known = read_known(options.known) if options.known else None
         writer = table_writer(output)
         writer.check(source.schema)
         if report:
             need_figures()
         table = read_whole(source, console)
+        judged = None if known is None else find_judged(known, [table], options.table)
         model, X = fit_model(options, table, console)
-        if known is not None:
-            judge(model, known, [(0, table)], options.table, X)
+        if judged is not None:
+            judge(model, judged, X)
         found = results(model.detector_, X)
         order = found.order()
         rows: Any = order[: options.top] if options.top else slice(None)
@@ -78,6 +82,8 @@ def _close(console: Console, found: Results, model: TableDetector, files: dict[s
     n = int(found.flagged.sum())
     console.say()
     console.say(flagged_words(n, found.scores.size, auto_count(model)))
+    if n == 0 and model.threshold_.kind == "auto" and found.scores.size < FEWEST_ROWS:
+        console.say(f"Of fewer than {FEWEST_ROWS} rows none can be flagged for certain; top=3 flags the three oddest.")
     if model.threshold_.kind in ("fdr", "p") and n == 0:
         console.say(
             f"p-values of the rows a model was fitted on are cautious: use {model.threshold_.kind} with `oddatom "

@@ -37,20 +37,14 @@ def flagged_words(n: int, n_rows: int, count: Any = None) -> str:
         return f"No row is flagged: none of {n_rows:,} {beyond}."
     if count is None:
         return f"{n:,} of {rows} flagged."
-    return f"{n:,} of {rows} flagged; {count_words(count)} odder than chance explains."
-
-
-def count_words(count: Any) -> str:
-    """Return an `AnomalyCount` as the beginning of a sentence: "between 4 and 15 rows are"."""
-    low, high = max(count.low, 1), max(count.high, 1)
-    if low == high:
-        return f"{low:,} row{'s are' if low != 1 else ' is'}"
-    return f"between {low:,} and {high:,} rows are"
+    return f"{n:,} of {rows} flagged; {count.words()} odder than chance explains."
 
 
 def auto_count(model: Any) -> Any:
-    """Return how many rows are odder than chance explains, None where another threshold is in force."""
-    return getattr(model.detector_, "n_anomalies_", None) if model.threshold_.kind == "auto" else None
+    """Return how many rows are odder than chance explains; None where another threshold, or a person, decides."""
+    judged = getattr(getattr(model.detector_, "ensemble_", None), "feedback", None)
+    decides = model.threshold_.kind == "auto" and judged is None
+    return getattr(model.detector_, "n_anomalies_", None) if decides else None
 
 
 def show_rows(console: Console, order: np.ndarray, found: Any, features: list[str]) -> None:

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
         if options.known:
             judge_new_rows(model, options)
         source = open_source(options)
-        check_places(output, read=[options.table, options.model])
+        check_places(output, read=[options.table, options.model, *filter(None, [options.known])])
         batches = full_batches(source, options.batch)
         if model.threshold_.kind == "fdr":
             console.say(f"false discoveries are controlled in every {options.batch:,} rows")

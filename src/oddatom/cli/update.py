@@ -6,7 +6,7 @@ import argparse
 
 from oddatom import save
 from oddatom.cli.console import Console, WrongUse
-from oddatom.cli.known import judge, read_known
+from oddatom.cli.known import check_can_be_judged, find_judged, judge, read_known
 from oddatom.cli.listing import show_json
 from oddatom.cli.loading import load_model
 from oddatom.cli.tables import check_places, open_source, read_whole, told
@@ -28,18 +28,24 @@ def run(options: argparse.Namespace, console: Console) -> bool:
                 f"{options.model} keeps no rows that new ones could join. Fit it with --updatable, or pass --decay 0 "
                 "to learn from the new rows alone."
             )
+        check_can_be_judged(type(detector).__name__, not options.known or hasattr(detector, "feedback"))
         known = read_known(options.known) if options.known else None
         source = open_source(options)
-        check_places(output, read=[options.table, *([] if output == options.model else [options.model])])
+        others = [options.model] if output != options.model else []
+        check_places(output, read=[options.table, *others, *filter(None, [options.known])])
         table = read_whole(source, console)
+        judged = None if known is None else find_judged(known, [table], options.table)
         with console.status("learning; the very first run compiles for about half a minute"):
             model.partial_fit(table, decay=options.decay)
-        n_judged = 0 if known is None else judge(model, known, [(0, table)], options.table, detector.memory_.rows)
+        if judged is not None:
+            judge(model, judged)
         save(model, output)
-    n_rows = len(detector.memory_.rows)
+    n_kept, n_new = len(detector.memory_.rows), table.num_rows
+    n_judged = 0 if judged is None else len(judged.labels)
     if options.json:
-        facts = {"table": options.table, "rows": table.num_rows, "rows kept": n_rows, "judged": n_judged}
-        show_json(console, {**facts, "model": output})
-    console.say(f"learned from {table.num_rows:,} new rows; the model keeps {n_rows:,}.")
+        facts = {"table": options.table, "rows": n_new, "rows_kept": n_kept, "judged": n_judged, "model": output}
+        show_json(console, facts)
+    said = f", {n_judged:,} of them judged" if n_judged else ""
+    console.say(f"learned from {n_new:,} new row{'s' if n_new != 1 else ''}{said}; the model keeps {n_kept:,}.")
     console.say(f"model: {output}")
     return False

@@ -63,6 +63,13 @@ class AnomalyCount(NamedTuple):
     low: int
     high: int
 
+    def words(self) -> str:
+        """Return it as the beginning of a sentence: "between 4 and 15 rows are"."""
+        low, high = max(self.low, 1), max(self.high, 1)
+        if low == high:
+            return f"{low:,} row{'s are' if low != 1 else ' is'}"
+        return f"between {low:,} and {high:,} rows are"
+
 
 class AutoDecision(NamedTuple):
     """The cut of `threshold="auto"`: rows that score below the offset are flagged."""
@@ -117,13 +124,13 @@ def decide(
         So is that of scores that repeat.
     rule : Rule
     """
-    t = -np.sort(scores[np.isfinite(scores)])
-    N = t.size
+    s = np.sort(scores[np.isfinite(scores)])
+    t, N = -s, s.size
     if N < 2:
         return AutoDecision(-float(t[0]) if N else -_LARGEST, AnomalyCount(0, 0, 0))
     size = float(np.abs(t[[0, -1]]).max()) or 1.0  # in units of it nothing overflows
     t, least = t / size, least / size
-    coarse = one_column or np.count_nonzero(t[1:] < t[:-1]) < N // 2
+    coarse = one_column or bool(np.count_nonzero(t[1:] < t[:-1]) < N // 2)
     ways = [_by_tail(t, (BODY, EDGE), rule.tail, least, coarse, rule.decay)]
     if not coarse:
         ways.append(_by_tail(t, (MIDDLE, BODY), rule.deep_tail, least, coarse, rule.decay))
@@ -132,7 +139,7 @@ def decide(
     cuts = [_cut(t, way) for way in ways]
     best = max(range(len(ways)), key=lambda i: (cuts[i], i))
     k = cuts[best]
-    offset = size * (-0.5 * t[k - 1] - 0.5 * t[k] if k else -t[0])
+    offset = 0.5 * s[k - 1] + 0.5 * s[k] if k else s[0]
     return AutoDecision(float(offset), _count(ways[best], k))
 
 
@@ -194,5 +201,5 @@ def _count(expected: _Expected, k: int) -> AnomalyCount:
     deviation = INTERVAL * np.sqrt(expected.noise * expected.n[inside])
     estimate = max(round(float(more[k - 1])), 1) if k else 0
     low = max(int(np.floor((more - deviation).max())), 0) if k else 0
-    high = max(int(np.ceil((more + deviation).max())), estimate)
+    high = min(max(int(np.ceil((more + deviation).max())), estimate), places.size)
     return AnomalyCount(estimate, min(low, estimate), high)

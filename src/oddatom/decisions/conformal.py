@@ -30,30 +30,35 @@ class CrossConformal:
         A number for every one of these rows, by what it holds, by which it can be found again.
     """
 
+    keys: tuple[np.ndarray, ...] | None = None  # that of models pickled before there were any
+
     def __init__(self, held_out: Sequence[np.ndarray], keys: Sequence[np.ndarray] | None = None) -> None:
         order = [np.argsort(scores, kind="stable") for scores in held_out]
         self.held_out = tuple(np.asarray(s, np.float64)[o] for s, o in zip(held_out, order, strict=True))
         self.keys = None if keys is None else tuple(k[o] for k, o in zip(keys, order, strict=True))
 
-    def replaced(self, known: np.ndarray, scores: np.ndarray) -> CrossConformal:
-        """Return it with other scores of some rows, and without those whose score is NaN.
+    def replaced(self, known: np.ndarray, added: np.ndarray, *, only_known: bool = False) -> CrossConformal:
+        """Return it with other scores of some rows, and without those whose score becomes NaN.
 
         Parameters
         ----------
         known : (n,) int64
             Keys of the rows, in rising order.
-        scores : (n,)
+        added : (n,)
             What is added to their scores.
+        only_known : bool
+            Whether to leave out all other rows.
         """
         assert self.keys is not None
         folds, keys = [], []
         for held_out, own in zip(self.held_out, self.keys, strict=True):
             place = np.minimum(np.searchsorted(known, own), known.size - 1)
-            moved = held_out + np.where(known[place] == own, scores[place], 0.0)
+            found = known[place] == own
+            moved = held_out + np.where(found, added[place], np.nan if only_known else 0.0)
             there = ~np.isnan(moved)
             folds.append(moved[there])
             keys.append(own[there])
-        return CrossConformal(folds, keys) if any(fold.size for fold in folds) else self
+        return CrossConformal(folds, keys)
 
     @property
     def n_samples(self) -> int:

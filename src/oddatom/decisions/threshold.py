@@ -55,8 +55,7 @@ def check_threshold(name: str, threshold: Any, names: Sequence[str] = NAMES, *, 
         f"must be {quoted}, a float in the range (0.0, 0.5], or a rule such as {', '.join(words)}. Got {threshold!r} "
         "instead.",
         value=threshold,
-        advice="A float is the share of training rows to flag, the level of fdr that of false alarms among the rows "
-        "flagged.",
+        advice="A float is the share of rows to flag, the level of fdr that of false alarms among the rows flagged.",
     )
 
 

@@ -13,7 +13,7 @@ from oddatom.arrays.namespaces import like, namespace
 from oddatom.arrays.threads import run_all
 from oddatom.boundary.plane import fit_one_class
 from oddatom.ensemble.coded import rows_in_units
-from oddatom.ensemble.feedback import Feedback, changed_scores
+from oddatom.ensemble.feedback import Feedback, changed_scores, likeness
 from oddatom.ensemble.histogram import Histogram, fit_histogram, nats
 from oddatom.ensemble.joining import Calibration, fit_calibration, join, z_formula, z_scores
 from oddatom.ensemble.levels import Levels, fit_levels, shift_rows
@@ -154,10 +154,16 @@ class Ensemble(NamedTuple):
             return xp.sum(self.typicality(Z) * self.plane, axis=-1)
         return -Z[:, self.names.index(name)]
 
-    def score_of(self, X: Any, Z: Any, name: str) -> Any:
-        """Return one of the scores of rows X from their calibrated parts, as judged rows change it."""
+    def likeness(self, X: Any) -> Any:
+        """Return how like the judged rows rows X are, (N, J); None where none is judged."""
+        return None if self.feedback is None else likeness(X, self.feedback, self)
+
+    def judged_score(self, Z: Any, name: str, likeness: Any) -> Any:
+        """Return one of the scores from calibrated parts, as judged rows change it."""
         scores = self.score(Z, name)
-        return scores if self.feedback is None or name == "margin" else changed_scores(scores, X, self.feedback, self)
+        if self.feedback is None or likeness is None or name == "margin":
+            return scores
+        return changed_scores(scores, likeness, self.feedback)
 
     def typicality(self, Z: Any) -> Any:
         """Return 1/(1 + exp z) of the joined parts, in (0, 1): the origin is a row that every part finds odd."""
@@ -170,7 +176,7 @@ class Ensemble(NamedTuple):
         joined = [part for part in self.names if PARTS[part].joined]
         some = self.only(joined if name in OF_ALL else [name]).like(X)
         parts = formula_parts(some.shifted(X), some.scaling, some.histogram, some.packed, some.names)
-        return some.score_of(X, z_formula(parts, some.calibration), name)
+        return some.judged_score(z_formula(parts, some.calibration), name, some.likeness(X))
 
 
 def learn_ensemble(
@@ -226,7 +232,7 @@ def learn_ensemble(
     first = RowParts(*(values[:CALIBRATION_ROWS] for values in parts))
     calibration = fit_calibration(first, names)
     Z = z_scores(parts, calibration)
-    several = bool(np.count_nonzero(scaling.spread < np.inf) > 1)
+    several = count_varied(Y) > 1  # columns that are left out are 0
     weights = np.array([_weight(PARTS[name], histogram, several) for name in names])
     weights /= weights.sum()
     history = np.stack([member.history for member in members])
@@ -245,6 +251,11 @@ def _learn_bulk(Y: np.ndarray, missing: Missing | None, sizes: Sizes, rng: np.ra
         some = missing.rows(np.arange(Y.shape[0]))
         added = robust_variances(Y, some) * some.absent.mean(axis=0)
     return learn_spread(Y, sizes.n_directions, BULK_TRIM, rng, added)
+
+
+def count_varied(Y: np.ndarray) -> int:
+    """Return in how many columns rows differ."""
+    return int(np.count_nonzero((Y[:1] != Y).any(axis=0)))
 
 
 def _weight(part: Part, histogram: Histogram, several: bool) -> float:

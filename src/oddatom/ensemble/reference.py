@@ -14,9 +14,11 @@ from scipy.stats import rankdata
 from oddatom.ensemble.levels import shift_rows
 from oddatom.ensemble.model import Ensemble
 
-ROWS = 4000
+ROWS = 2000
 BULK = 0.8  # share of the rows, the least odd, whose correlations count
 WIDE = 512  # columns, above which so many rows stand for the correlations
+LOOK, COPY = 500, 0.999  # rows by which columns are compared, and the rank correlation of one that follows another
+RARE = 0.05  # share of the rows that differ from the median in a column that counts as constant
 NOISE = 0.01  # share of the variance that is drawn for every column by itself
 
 
@@ -55,11 +57,31 @@ def draw_reference(X: np.ndarray, ensemble: Ensemble, scores: np.ndarray, rng: n
     return table
 
 
+def has_combinations(X: np.ndarray, ensemble: Ensemble) -> bool:
+    """Return whether rows vary in more than one way: not all numbers but one are nearly constant, or follow it.
+
+    Parameters
+    ----------
+    X : (n, m)
+        Rows in random order, of which the first are looked at.
+    ensemble : Ensemble
+    """
+    rows = ensemble.shifted(X[:LOOK])
+    Y = ensemble.scaling.apply(rows)[:, ensemble.scaling.spread < np.inf]
+    others = np.count_nonzero(np.median(Y, axis=0) != Y, axis=0)
+    varied = np.flatnonzero(others > RARE * Y.shape[0])
+    if varied.size < 2:
+        return False
+    ranks = rankdata(Y[:, varied], axis=0) - 0.5 * (Y.shape[0] + 1)
+    sizes = np.sqrt(np.einsum("ij,ij->j", ranks, ranks))
+    return bool((np.abs(ranks[:, 1:].T @ ranks[:, 0]) < COPY * sizes[1:] * sizes[0]).any())
+
+
 def _factor(ranks: np.ndarray) -> tuple[np.ndarray, int]:
     """Return a matrix F and a number n of rows, such that FᵀF/n is the covariance; of many columns by some rows."""
     if ranks.shape[1] > WIDE:
         return ranks[:WIDE], min(WIDE, ranks.shape[0])
-    return np.linalg.qr(ranks, mode="r"), ranks.shape[0]
+    return np.asarray(np.linalg.qr(ranks, mode="r")), ranks.shape[0]
 
 
 def normal_ranks(X: np.ndarray) -> np.ndarray:

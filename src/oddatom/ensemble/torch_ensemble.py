@@ -21,9 +21,10 @@ def score_rows(ensemble: Ensemble, rows: Any, device: torch.device, name: str = 
         ensemble.packed.atoms.shape[1],
         ensemble.packed.directions.shape[1],
     )
+    judged = 0 if ensemble.feedback is None else 4 * (ensemble.feedback.labels.size + m)
     out = torch.empty(source.shape[0], dtype=torch.float64, device=device)
     there = ensemble.like(out)
-    for lo, hi, block in source.blocks(8 * (M * (max(K, q, n) + 8 * m + 12) + 8 * m)):
+    for lo, hi, block in source.blocks(8 * (M * (max(K, q, n) + 8 * m + 12) + 8 * m + judged)):
         X = block.to(torch.float64).contiguous()
-        out[lo:hi] = there.score_of(X, there.z_scores(there.parts(X)), name)
+        out[lo:hi] = there.judged_score(there.z_scores(there.parts(X)), name, there.likeness(X))
     return out

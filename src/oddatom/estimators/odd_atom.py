@@ -26,7 +26,7 @@ from oddatom.decisions import (
 )
 from oddatom.ensemble.members import Sizes
 from oddatom.ensemble.model import SCORES, Ensemble, learn_ensemble
-from oddatom.ensemble.reference import draw_reference
+from oddatom.ensemble.reference import draw_reference, has_combinations
 from oddatom.ensemble.row_parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
 from oddatom.estimators._categorical import categorical_columns
@@ -44,6 +44,7 @@ from oddatom.rows.remembered import Memory
 
 SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
 LEAST_TAIL = 0.3  # scale of the tail of scores; but for the margin they are made of z-scores, and tables have .4 to 1.5
+REFERENCE_GROUPS = 2  # of members, for a table to compare with
 MOST_P = 0.05  # p-value of a row that "auto" flags
 CHUNK_ROWS = 16_384
 EXPLAIN_NUMBERS = 2**20  # in a chunk of rows that is explained: shares take a dozen arrays of its size
@@ -265,6 +266,8 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin,
             self._learn(ArraySource(rows))
             if judged is not None and self.scoring_ != "margin":
                 self._judge(judged.rows, judged.labels, rows)
+            elif judged is not None:  # of no effect, until there is another score
+                self.ensemble_ = self.ensemble_._replace(feedback=judged)
             self._cut(threshold)
         return self
 
@@ -279,7 +282,7 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin,
         source.check_finite(missing=True)
         sample = draw_rows(source, rng.randint(2**31 - 1), SAMPLE_ROWS)
         categorical = categorical_columns(type(self).__name__, self.categorical_features, sample)
-        self.ensemble_, parts = self._learn_ensemble(sample, rng, categorical)
+        self.ensemble_, parts = self._learn_ensemble(sample, rng, categorical, self.n_groups)
         self.scoring_ = self.scoring
         self.__dict__.pop("conformal_before_", None)
         self.conformal_ = self._held_out(sample, parts)
@@ -287,33 +290,34 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin,
             self.train_scores_ = np.sort(self._score(self.ensemble_.z_scores(parts)))  # the parts are at hand
         else:
             self.train_scores_ = source.sorted_scores(self)
-        self.auto_ = self._decide(self._reference_scores(sample, parts, rng, categorical))
+        reference = self._reference_scores(sample, parts, rng, categorical)
+        self.auto_ = self._decide(reference, one_column=reference is None)
 
     def _learn_ensemble(
-        self, sample: np.ndarray, rng: np.random.RandomState, categorical: np.ndarray
+        self, sample: np.ndarray, rng: np.random.RandomState, categorical: np.ndarray, n_groups: int
     ) -> tuple[Ensemble, RowParts]:
         sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
-        return learn_ensemble(sample, self.trim, self.n_groups, sizes, float(self.nu), rng, categorical)
+        return learn_ensemble(sample, self.trim, n_groups, sizes, float(self.nu), rng, categorical)
 
     def _reference_scores(
         self, sample: np.ndarray, parts: RowParts, rng: np.random.RandomState, categorical: np.ndarray
     ) -> np.ndarray | None:
-        """Return the scores of a table without anomalies under a model of its own; None of one column."""
-        if self._one_column:
+        """Return the scores of a table without anomalies under a model of its own; None where one column varies."""
+        if not has_combinations(sample, self.ensemble_):
             return None
         scores = self._score(self.ensemble_.z_scores(parts))
         reference = draw_reference(sample, self.ensemble_, scores, rng)
-        ensemble, parts = self._learn_ensemble(reference, rng, categorical)
+        ensemble, parts = self._learn_ensemble(reference, rng, categorical, min(self.n_groups, REFERENCE_GROUPS))
         return ensemble.score(ensemble.z_scores(parts), self.scoring_)
 
-    def _decide(self, reference: np.ndarray | None = None) -> AutoDecision:
+    def _decide(self, reference: np.ndarray | None = None, *, one_column: bool = False) -> AutoDecision:
         least = 0.0 if self.scoring_ == "margin" else LEAST_TAIL
-        return decide(self.train_scores_, reference, least=least, one_column=self._one_column)
+        return decide(self.train_scores_, reference, least=least, one_column=one_column)
 
-    @property
-    def _one_column(self) -> bool:
-        """Whether members look at one column at most."""
-        return bool(np.count_nonzero(self.ensemble_.scaling.spread < np.inf) < 2)
+    def _score_again(self, training: np.ndarray) -> None:
+        """Score the training rows again, and find the offset of "svm" in them."""
+        self.train_scores_ = np.sort(self._block_scores(training))
+        self.svm_offset_ = quantile_offset(self.train_scores_, float(self.nu))
 
     def _cut(self, threshold: Threshold) -> None:
         by_svm = self.scoring_ == "margin"
@@ -343,7 +347,7 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin,
         scores = np.empty(X.shape[0])
         with threads(self.n_jobs):
             for rows, Z in self._chunks(X):
-                scores[rows] = self.ensemble_.score_of(X[rows], Z, self.scoring_)
+                scores[rows] = self.ensemble_.judged_score(Z, self.scoring_, self.ensemble_.likeness(X[rows]))
         return scores
 
     def _device_scores(self, rows: Any, device: Any) -> Any:
@@ -369,8 +373,9 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin,
         out = {name: np.empty(X.shape[0]) for name in self.ensemble_.scores}
         with threads(self.n_jobs):
             for rows, Z in self._chunks(X):
+                likeness = self.ensemble_.likeness(X[rows])
                 for name in out:
-                    out[name][rows] = self.ensemble_.score_of(X[rows], Z, name)
+                    out[name][rows] = self.ensemble_.judged_score(Z, name, likeness)
         return out
 
     def p_values(self, X: Any) -> np.ndarray:
@@ -414,7 +419,7 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin,
         out = np.empty(checked.shape)
         with threads(self.n_jobs):
             for rows, Z in self._chunks(checked, self._explained_rows):
-                scores = self.ensemble_.score_of(checked[rows], Z, self.scoring_)
+                scores = self.ensemble_.judged_score(Z, self.scoring_, self.ensemble_.likeness(checked[rows]))
                 out[rows] = share_out(scores, feature_shares(checked[rows], self.ensemble_, Z, self.scoring_))
         return Explanation(as_frame_like(out, X), None)
 
@@ -445,17 +450,14 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin,
 
     @property
     def n_anomalies_(self) -> AnomalyCount:
-        """How many training rows are odder than chance explains."""
-        return self._auto().n_anomalies
-
-    def _auto(self) -> AutoDecision:
-        """Return the decision of "auto"; models that were saved before there was one decide by their scores alone."""
-        return self.auto_ if hasattr(self, "auto_") else self._decide()
+        """How many training rows are odder than chance explains, before any is judged."""
+        return self.auto_.n_anomalies
 
     def _auto_offset(self) -> float:
         if MOST_P * (self.conformal_.n_samples + 1.0) < 1.0:  # no row can have so low a p-value
             return -float(np.finfo(np.float64).max)
-        return min(self._auto().offset, self.conformal_.offset(MOST_P))
+        decision = self.auto_ if hasattr(self, "auto_") else self._decide()  # of a model that was saved without
+        return min(decision.offset, self.conformal_.offset(MOST_P))
 
     def _share_offset(self, share: float) -> float:
         """Of rows like the training rows, by held-out scores, and of the training rows themselves no more."""

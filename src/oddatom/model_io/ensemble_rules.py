@@ -120,6 +120,8 @@ _FEEDBACK = record(
         "labels": numbers("judged", least=-1.0, most=1.0),
         "strength": number(least=0.0, most=1e3),
         "width": number(above=0.0),
+        "usual": numbers(2),
+        "normal_score": number(),
     },
 )
 _ENSEMBLE: dict[str, Rule] = {
@@ -173,9 +175,7 @@ def _finish(model: Any, path: str, sizes: Sizes) -> None:
     demand(abs(total - 1.0) < 1e-6, f"{where}.weights", "weights that sum to 1", total)
     groups = M // ensemble.n_trims
     for name in ("conformal_", "conformal_before_"):
-        folds = len(
-            model.conformal_.held_out if name == "conformal_" else getattr(model, name, model.conformal_).held_out
-        )
+        folds = len(getattr(model, name, model.conformal_).held_out)
         demand(folds == groups, f"{path}{name}", f"of {groups} folds, one for each group of members", folds)
     check_decision(model, path, sizes)
 
@@ -245,6 +245,7 @@ def _check_feedback(feedback: Any, path: str, sizes: Sizes) -> None:
     demand(1 <= sizes["judged"] <= MOST_JUDGED, f"{path}.rows", f"from 1 to {MOST_JUDGED} rows", sizes["judged"])
     demand(not np.isinf(feedback.rows).any(), f"{path}.rows", "free of infinity", feedback.rows)
     demand((np.abs(feedback.labels) == 1.0).all(), f"{path}.labels", "-1 or 1 in every entry", feedback.labels)
+    demand(feedback.usual[1] > 0.0, f"{path}.usual", "above 0 in its second entry", feedback.usual)
 
 
 _SCHEMA = Schema(

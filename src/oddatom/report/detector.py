@@ -32,15 +32,13 @@ def threshold_words(detector: Any) -> str:
         return (
             f"The cut is the one-class SVM's offset: at most {100 * detector.nu:.3g} % of the training rows lie below."
         )
-    if not hasattr(detector, "n_anomalies_"):
+    if not isinstance(detector, OddAtomDetector):
         return "Flagged are rows that score lower than the tail of the training scores leads to expect."
-    _, low, high = detector.n_anomalies_
-    if not low:
-        return "Flagged are rows that are odder than a table without anomalies would have; no training row is."
-    return (
-        "Flagged are rows that are odder than a table without anomalies would have; between "
-        f"{low:,} and {high:,} training rows are."
-    )
+    if not hasattr(detector, "n_anomalies_"):
+        return "Flagged by the cut that was found when the model was fitted, by an earlier rule."
+    count = detector.n_anomalies_
+    found = f"{count.words()} among the training rows" if count.estimate else "no training row is"
+    return f"Flagged are rows that are odder than a table without anomalies would have; {found}."
 
 
 def parameter_words(detector: Any) -> dict[str, str]:
