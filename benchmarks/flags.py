@@ -51,7 +51,7 @@ class Case(NamedTuple):
     scores: np.ndarray
     p_values: np.ndarray
     flagged: np.ndarray
-    decision: tuple[Any, ...]  # arguments of `decide`: reference, least, one_column
+    decision: tuple[Any, ...]  # reference scores, or distances in the one column that varies
     cap: float
     auroc: float
 
@@ -59,15 +59,15 @@ class Case(NamedTuple):
 class _Recording(OddAtomDetector):
     """Keeps what its decision was made from."""
 
-    def _decide(self, reference: np.ndarray | None = None, *, one_column: bool = False) -> Any:
-        self.recorded = reference
-        return super()._decide(reference, one_column=one_column)
+    def _decide(self, reference: np.ndarray | None = None, distances: np.ndarray | None = None) -> Any:
+        self.recorded = reference, distances
+        return super()._decide(reference, distances)
 
 
 def _case(group: str, name: str, X: np.ndarray, y: np.ndarray, detector: _Recording) -> Case:
     scores, p_values = detector.score_samples(X), detector.p_values(X)
     cap = detector.conformal_.offset(MOST_P)
-    decision = (detector.recorded, LEAST_TAIL, detector.recorded is None)
+    decision = detector.recorded
     auroc = float(roc_auc_score(y, -scores)) if y.any() else 0.0
     return Case(group, name, y.astype(bool), scores, p_values, detector.predict(X) < 0, decision, cap, auroc)
 
@@ -153,8 +153,9 @@ def by_rule(rule: Rule) -> Callable[[Case], np.ndarray]:
     """Return how rows are flagged with other constants."""
 
     def flags(case: Case) -> np.ndarray:
-        reference, least, one_column = case.decision
-        found = decide(case.scores, reference, least=least, one_column=one_column, rule=rule)
+        reference, distances = case.decision
+        alone = distances is not None
+        found = decide(case.scores, reference, least=LEAST_TAIL, one_column=alone, distances=distances, rule=rule)
         return case.scores < min(found.offset, case.cap)
 
     return flags

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from oddatom.decisions import auto_offset, decide, quantile_offset, share_offset
+from oddatom.decisions.bump import count_apart
 
 RNG = np.random.default_rng(0)
 SETS = {
@@ -189,3 +190,23 @@ def test_auto_with_a_least_scale():
     assert auto_offset(1e200 * s, 0.5e200) == pytest.approx(1e200 * auto_offset(s, 0.5))
     normal = SETS["normal"]
     assert auto_offset(normal, 1e-3) == auto_offset(normal)  # whose tail is wider
+
+
+@pytest.mark.parametrize("kind", ["normal", "exponential", "uniform", "lognormal", "laplace"])
+def test_no_value_of_a_falling_tail_lies_apart(kind):
+    for seed in range(30):
+        d = np.abs(getattr(np.random.default_rng(seed), kind)(size=1000))
+        assert count_apart(d, 0.09) == 0
+
+
+def test_values_that_lie_apart():
+    rng = np.random.default_rng(0)
+    usual = np.abs(rng.normal(size=1900))
+    found = [count_apart(np.append(usual, rng.normal(7, 0.7, 100)), 0.09) for _ in range(10)]
+    assert sum(90 <= k <= 110 for k in found) >= 8
+    assert count_apart(np.append(usual[:900], rng.normal(9, 1, 100)), 0.09) == 0  # a tenth is a group
+    assert count_apart(np.round(np.append(usual, rng.normal(6, 1, 100))), 0.09) == 0  # values repeat
+    assert count_apart(np.zeros(50), 0.09) == count_apart(np.ones(1), 0.09) == 0
+    s = -np.append(usual, np.full(100, 6.0) + rng.normal(0, 0.1, 100))
+    decision = decide(s, one_column=True, distances=-s)
+    assert flagged(s, decision.offset) == decision.n_anomalies.estimate == 100

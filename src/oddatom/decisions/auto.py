@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from oddatom.decisions.bump import count_apart
+
 BODY, EDGE = 0.25, 0.1  # shares of the rows between which the tail is measured
 MIDDLE = 0.5  # the same between it and BODY, for many anomalies
 WIDEST = np.array([0.5, 0.25, 0.1, 0.05, 0.02])  # and where its widest part is looked for
@@ -107,6 +109,7 @@ def decide(
     *,
     least: float = 0.0,
     one_column: bool = False,
+    distances: np.ndarray | None = None,
     rule: Rule = RULE,
 ) -> AutoDecision:
     """Return where to cut, and how many rows are odder than chance explains.
@@ -122,6 +125,8 @@ def decide(
     one_column : bool
         Whether the rows are those of one column: its tail may be any, and is taken to go on as its widest part does.
         So is that of scores that repeat.
+    distances : (n,), optional
+        Of the values of that column from its middle: those that lie apart count (`decisions/bump.py`).
     rule : Rule
     """
     s = np.sort(scores[np.isfinite(scores)])
@@ -139,6 +144,10 @@ def decide(
     cuts = [_cut(t, way) for way in ways]
     best = max(range(len(ways)), key=lambda i: (cuts[i], i))
     k = cuts[best]
+    apart = 0 if distances is None else round(count_apart(distances, GROUP) * N / distances.size)
+    if apart > k:
+        k = max(int(np.searchsorted(-t, -t[apart - 1])), 1)  # rows that tie with the last are not flagged
+        return AutoDecision(float(0.5 * s[k - 1] + 0.5 * s[k]), AnomalyCount(apart, *_interval(apart)))
     offset = 0.5 * s[k - 1] + 0.5 * s[k] if k else s[0]
     return AutoDecision(float(offset), _count(ways[best], k))
 
@@ -189,6 +198,12 @@ def _is_group(t: np.ndarray, k: int) -> bool:
     apart = (t[k // 8] - t[k // 2]) / np.log(4.0)
     middle, body = np.quantile(t, [1.0 - MIDDLE, 1.0 - BODY])
     return bool(apart < ALIKE * (body - middle) / np.log(MIDDLE / BODY))
+
+
+def _interval(n: int) -> tuple[int, int]:
+    """Return the ends of an interval for the mean of a count."""
+    deviation = INTERVAL * float(np.sqrt(n))
+    return max(int(n - deviation), 0), int(np.ceil(n + deviation))
 
 
 def _count(expected: _Expected, k: int) -> AnomalyCount:

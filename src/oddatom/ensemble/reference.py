@@ -57,8 +57,8 @@ def draw_reference(X: np.ndarray, ensemble: Ensemble, scores: np.ndarray, rng: n
     return table
 
 
-def has_combinations(X: np.ndarray, ensemble: Ensemble) -> bool:
-    """Return whether rows vary in more than one way: not all numbers but one are nearly constant, or follow it.
+def lone_column(X: np.ndarray, ensemble: Ensemble) -> int | None:
+    """Return the column of numbers that all others follow, or are nearly constant beside; None where there are more.
 
     Parameters
     ----------
@@ -66,15 +66,15 @@ def has_combinations(X: np.ndarray, ensemble: Ensemble) -> bool:
         Rows in random order, of which the first are looked at.
     ensemble : Ensemble
     """
-    rows = ensemble.shifted(X[:LOOK])
-    Y = ensemble.scaling.apply(rows)[:, ensemble.scaling.spread < np.inf]
+    Y = ensemble.scaling.apply(ensemble.shifted(X[:LOOK]))
     others = np.count_nonzero(np.median(Y, axis=0) != Y, axis=0)
     varied = np.flatnonzero(others > RARE * Y.shape[0])
     if varied.size < 2:
-        return False
+        return int(np.argmax(others))
     ranks = rankdata(Y[:, varied], axis=0) - 0.5 * (Y.shape[0] + 1)
     sizes = np.sqrt(np.einsum("ij,ij->j", ranks, ranks))
-    return bool((np.abs(ranks[:, 1:].T @ ranks[:, 0]) < COPY * sizes[1:] * sizes[0]).any())
+    follow = np.abs(ranks[:, 1:].T @ ranks[:, 0]) >= COPY * sizes[1:] * sizes[0]
+    return int(varied[0]) if follow.all() else None
 
 
 def _factor(ranks: np.ndarray) -> tuple[np.ndarray, int]:

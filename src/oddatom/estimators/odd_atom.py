@@ -26,7 +26,7 @@ from oddatom.decisions import (
 )
 from oddatom.ensemble.members import Sizes
 from oddatom.ensemble.model import SCORES, Ensemble, learn_ensemble
-from oddatom.ensemble.reference import draw_reference, has_combinations
+from oddatom.ensemble.reference import draw_reference, lone_column
 from oddatom.ensemble.row_parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
 from oddatom.estimators._categorical import categorical_columns
@@ -290,8 +290,12 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin,
             self.train_scores_ = np.sort(self._score(self.ensemble_.z_scores(parts)))  # the parts are at hand
         else:
             self.train_scores_ = source.sorted_scores(self)
-        reference = self._reference_scores(sample, parts, rng, categorical)
-        self.auto_ = self._decide(reference, one_column=reference is None)
+        alone = lone_column(sample, self.ensemble_)
+        if alone is None:
+            self.auto_ = self._decide(self._reference_scores(sample, parts, rng, categorical))
+        else:
+            distances = np.abs(self.ensemble_.scaling.apply(self.ensemble_.shifted(sample))[:, alone])
+            self.auto_ = self._decide(distances=distances[~np.isnan(sample[:, alone])])
 
     def _learn_ensemble(
         self, sample: np.ndarray, rng: np.random.RandomState, categorical: np.ndarray, n_groups: int
@@ -301,18 +305,18 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin,
 
     def _reference_scores(
         self, sample: np.ndarray, parts: RowParts, rng: np.random.RandomState, categorical: np.ndarray
-    ) -> np.ndarray | None:
-        """Return the scores of a table without anomalies under a model of its own; None where one column varies."""
-        if not has_combinations(sample, self.ensemble_):
-            return None
+    ) -> np.ndarray:
+        """Return the scores of a table without anomalies under a model of its own."""
         scores = self._score(self.ensemble_.z_scores(parts))
         reference = draw_reference(sample, self.ensemble_, scores, rng)
         ensemble, parts = self._learn_ensemble(reference, rng, categorical, min(self.n_groups, REFERENCE_GROUPS))
         return ensemble.score(ensemble.z_scores(parts), self.scoring_)
 
-    def _decide(self, reference: np.ndarray | None = None, *, one_column: bool = False) -> AutoDecision:
+    def _decide(self, reference: np.ndarray | None = None, distances: np.ndarray | None = None) -> AutoDecision:
+        """Decide by a reference, by the values of the one column that there is, or by the scores alone."""
         least = 0.0 if self.scoring_ == "margin" else LEAST_TAIL
-        return decide(self.train_scores_, reference, least=least, one_column=one_column)
+        some = None if distances is None or not distances.size else distances
+        return decide(self.train_scores_, reference, least=least, one_column=distances is not None, distances=some)
 
     def _score_again(self, training: np.ndarray) -> None:
         """Score the training rows again, and find the offset of "svm" in them."""
