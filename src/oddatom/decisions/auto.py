@@ -146,7 +146,7 @@ def decide(
     k = cuts[best]
     apart = 0 if distances is None else round(count_apart(distances, GROUP) * N / distances.size)
     if apart > k:
-        k = max(int(np.searchsorted(-t, -t[apart - 1])), 1)  # rows that tie with the last are not flagged
+        k = min(int(np.searchsorted(-t, -t[apart - 1], side="right")), N - 1)  # rows that tie are flagged together
         return AutoDecision(float(0.5 * s[k - 1] + 0.5 * s[k]), AnomalyCount(apart, *_interval(apart)))
     offset = 0.5 * s[k - 1] + 0.5 * s[k] if k else s[0]
     return AutoDecision(float(offset), _count(ways[best], k))
