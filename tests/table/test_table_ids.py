@@ -56,8 +56,8 @@ def test_ids(name, values, reason):
         ("customer_id", np.arange(N) // 2),  # rows of the same customer
         ("id", np.linspace(0, 1, N)),
         ("x", RNG.permutation(1000)[:N]),
-        ("x", np.arange(N) * 10),
-        ("x", np.arange(N, dtype=float)),  # floats are ids by their name alone
+        ("x", RNG.permutation(N) * 10),
+        ("x", RNG.permutation(N).astype(float)),  # floats are ids by their name alone
         ("x", np.arange(19)),
         ("x", np.arange(N) % (N - 1)),
         ("name", [f"n{i}" for i in range(19)]),

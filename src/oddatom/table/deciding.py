@@ -12,6 +12,7 @@ from oddatom.table.decision import ColumnDecision, leave_out
 from oddatom.table.forms import DAY, Values, date_text, dates, numbers
 from oddatom.table.ids import number_id, text_id
 from oddatom.table.large_numbers import note_large_numbers
+from oddatom.table.running import runs_as_counter, runs_as_time
 from oddatom.table.words import (
     COMMAS,
     DECIMAL_COMMA,
@@ -159,6 +160,8 @@ def _number(
         return _empty(name, data.size)
     if not rules.named and (reason := number_id(name, data, exact, whole)):
         return leave_out(name, "number", reason, n_missing)
+    if not rules.named and runs_as_counter(data):
+        return leave_out(name, "number", "it runs with the rows, as a time or a counter does", n_missing)
     fill = np.nan if rules.codes else _median(values)
     written = "" if style == PLAIN else f", written as {style}"
     reason = f"number{written}" + _filled(f"median {fill:.6g}", n_missing, n_unread, "numbers", rules)
@@ -180,6 +183,8 @@ def _date(name: str, data: np.ndarray, rules: Rules, style: str, n_unread: int) 
         return _empty(name, data.size)
     if rules.dates == "drop":
         return leave_out(name, "date", "dates='drop'", n_missing)
+    if not rules.named and runs_as_time(data):
+        return leave_out(name, "date", "it is the time of the rows, which come in its order", n_missing)
     center = _median(values)
     day = date_text(np.array([np.floor(center / DAY) * DAY]))[0].as_py()
     written = "" if style == ISO else f", written as {style}"

@@ -36,6 +36,8 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
       "age is missing" marks it where training had missing values;
     - booleans, also as words (true, yes, on, …), become 0 and 1, a missing value the commoner of the two;
     - dates, also as text, become days since the median;
+    - the time of the rows is left out: dates in the order of the rows, epochs and counters, which would make every
+      later row odd (see `running.py`); `columns` takes them all the same;
     - text with up to `max_levels` values becomes a column for each, "colour=red", and one, "colour is new", for values
       that training did not have, so that they stand out; text with more values becomes the share of training rows
       that have the value, 0 for a new one;

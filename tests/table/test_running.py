@@ -1,0 +1,81 @@
+"""Columns that run with the rows are left out; dates and numbers that are attributes stay."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from oddatom import TableDetector
+from oddatom.table import TableEncoder
+from oddatom.table.running import runs_as_counter, runs_as_time
+
+N = 300
+RNG = np.random.default_rng(0)
+TIMES = pd.date_range("2024-03-01", periods=N, freq="7min")
+RUNNING = {
+    "timestamps": TIMES,
+    "text": TIMES.strftime("%Y-%m-%d %H:%M:%S"),
+    "late rows": TIMES[np.r_[0:100, 103, 100:103, 104:N]],
+    "falling": TIMES[::-1],
+    "days that repeat": np.repeat(pd.date_range("2024-03-01", periods=N // 10), 10),
+    "epoch": 1.7e9 + 60.0 * np.arange(N),
+    "epoch in ms": 1_700_000_000_000 + RNG.integers(100, 9000, N).cumsum(),
+    "counter with gaps": np.delete(np.arange(N + 5), [50, 51, 120, 200, 201]) * 10,
+    "gaps in it": pd.Series(TIMES).where(np.arange(N) % 7 > 0),
+}
+STAYING = {
+    "birthdays": pd.to_datetime("1950-01-01") + pd.to_timedelta(RNG.integers(0, 20_000, N), unit="D"),
+    "nearly in order": TIMES[np.argsort(np.arange(N) + RNG.normal(0, 5, N))],
+    "two dates": np.repeat(pd.to_datetime(["2024-01-01", "2024-06-01"]), N // 2),
+    "sorted amounts": np.sort(RNG.gamma(2.0, 100.0, N)).round(),
+    "sorted floats": np.sort(RNG.normal(size=N)),
+    "whole numbers": RNG.integers(0, 100, N),
+    "constant": np.full(N, 7),
+}
+
+
+def encoded(values):
+    frame = pd.DataFrame({"x": RNG.normal(size=len(values)), "when": values})
+    return TableEncoder().fit(frame), frame
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_left_out(name):
+    encoder, frame = encoded(RUNNING[name])
+    assert encoder.columns_[1].line().startswith("when: left out, it ")
+    assert "rows" in encoder.columns_[1].reason
+    assert list(encoder.get_feature_names_out()) == ["x"]
+    named = TableEncoder(columns=["x", "when"]).fit(frame)  # whoever names it gets it
+    assert "when" in named.get_feature_names_out()
+
+
+@pytest.mark.parametrize("name", STAYING)
+def test_staying(name):
+    encoder, _ = encoded(STAYING[name])
+    assert encoder.columns_[1].used
+
+
+def test_few_rows_have_an_order_by_chance():
+    few = np.arange(19.0) * 3600e6
+    assert not runs_as_time(few)
+    assert not runs_as_counter(few)
+    assert runs_as_counter(np.arange(20.0) * 3600)
+    assert not runs_as_time(np.full(50, 5.0))
+    assert not runs_as_time(np.full(50, np.nan))
+
+
+def test_rows_that_come_later_are_not_odd_for_that():
+    """A model of one day flags no more of the next, and does not name the time as a reason."""
+    rng = np.random.default_rng(1)
+    day = pd.DataFrame({"when": pd.date_range("2024-03-01", periods=1000, freq="min")})
+    day["flow"], day["pressure"] = rng.normal(size=1000), rng.normal(size=1000)
+    later = day.assign(when=day["when"] + pd.Timedelta(days=1), flow=rng.normal(size=1000))
+    later.loc[17, "flow"] = 40.0
+    model = TableDetector(random_state=0).fit(day)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        labels = model.predict(later)
+    assert labels[17] == -1
+    assert (labels == -1).mean() < 0.01
+    assert list(model.explain(later).contributions.columns) == ["flow", "pressure"]
