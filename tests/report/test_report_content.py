@@ -274,7 +274,7 @@ def test_few_flagged_rows_give_way_to_the_top_rows(table):
     content = gather_content(detector, table, NAMES)
     assert content.n_anomalies == 0
     assert "the top rows count as odd" in content.notes["atoms"]
-    assert "None of 600 rows looks odd" in render_report(content)
+    assert "No row is flagged, of 600." in render_report(content)
 
 
 def test_a_million_rows_cost_little_more_than_their_scores(detector, table, monkeypatch):

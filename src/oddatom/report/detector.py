@@ -37,7 +37,7 @@ def threshold_words(detector: Any) -> str:
     if not hasattr(detector, "n_anomalies_"):
         return "Flagged by the cut that was found when the model was fitted, by an earlier rule."
     count = detector.n_anomalies_
-    found = f"{count.words()} among the training rows" if count.estimate else "no training row is"
+    found = f"in training {count.words()}" if count.estimate else "no training row is"
     return f"Flagged are rows that are odder than a table without anomalies would have; {found}."
 
 
