@@ -234,6 +234,9 @@ def test_ctrl_c_and_lack_of_memory(run, table, tmp_path, monkeypatch):
         return ended.code, ended.line()
 
     assert stop(KeyboardInterrupt()) == (130, "oddatom: interrupted; no file is half written.")
+    loading = ImportError("initialization failed")  # of a library that Ctrl-C met while it was loaded
+    loading.__cause__ = KeyboardInterrupt()
+    assert stop(loading) == (130, "oddatom: interrupted; no file is half written.")
     code, line = stop(MemoryError())
     assert code == 1
     assert line.startswith("oddatom: out of memory: use fewer columns")

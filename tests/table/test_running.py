@@ -63,6 +63,9 @@ def test_few_rows_have_an_order_by_chance():
     assert runs_as_counter(np.arange(20.0) * 3600)
     assert not runs_as_time(np.full(50, 5.0))
     assert not runs_as_time(np.full(50, np.nan))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not runs_as_counter(np.tile([-1.7e308, 1.7e308], 20))
 
 
 def test_rows_that_come_later_are_not_odd_for_that():

@@ -46,22 +46,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_output()
         return FAILED
     except KeyboardInterrupt as stop:
-        number = stop.args[0] if isinstance(stop, Stopped) else signal.SIGINT
-        if arguments is None:
-            discard_files()
-        with contextlib.suppress(OSError):  # the terminal may be gone
-            console.error(last_words(number))
-        if arguments is None:
-            os._exit(128 + number)  # threads that wait for input would hold it up
-        return 128 + number
+        return _stop(stop, console, arguments is None)
     except WrongUse as error:
         console.error(_one_line(error))
         return WRONG_USE
     except (ValueError, ImportError, MemoryError, OSError) as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # it met a library that was being loaded
+            return _stop(error.__cause__, console, arguments is None)
         console.error(_one_line(error))
         _drop_output()
         return FAILED
     return FOUND_ANOMALIES if found and getattr(options, "fail_on_anomaly", False) else OK
+
+
+def _stop(stop: KeyboardInterrupt, console: Console, is_program: bool) -> int:
+    """Say that a signal ended the command, and return its exit code; end the program where it is one."""
+    number = stop.args[0] if isinstance(stop, Stopped) else signal.SIGINT
+    if is_program:
+        discard_files()
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        console.error(last_words(number))
+    if is_program:
+        os._exit(128 + number)  # threads that wait for input would hold it up
+    return 128 + number
 
 
 def _one_line(error: BaseException) -> str:

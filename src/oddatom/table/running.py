@@ -32,12 +32,17 @@ def runs_as_counter(data: np.ndarray) -> bool:
     low, high = float(values.min()), float(values.max())
     if any(least <= low and high <= most for least, most in EPOCHS):
         return 2 * np.unique(values).size >= values.size
-    steps = np.diff(values)
+    steps = _steps(values)
     usual = float(np.median(steps))
     return usual != 0.0 and bool(np.mean(steps == usual) >= EVEN)
 
 
-def _in_order(values: np.ndarray) -> bool:
+def _steps(values: np.ndarray) -> np.ndarray:
+    """Return the steps from row to row; from one end of the numbers to the other they are infinite."""
     with np.errstate(over="ignore"):
-        steps = np.diff(values)
+        return np.diff(values)
+
+
+def _in_order(values: np.ndarray) -> bool:
+    steps = _steps(values)
     return bool(max(np.mean(steps >= 0.0), np.mean(steps <= 0.0)) >= IN_ORDER) and bool((steps != 0.0).any())
