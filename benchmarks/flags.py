@@ -31,8 +31,8 @@ from benchmarks._sets import SETS, choose_rows
 from benchmarks._untuned_tables import write
 from benchmarks.untuned_pool import pool_files
 from oddatom import OddAtomDetector, TableDetector
-from oddatom.decisions.auto import Rule, Way, decide
-from oddatom.estimators.odd_atom import LEAST_TAIL, MOST_P
+from oddatom.decisions.auto import Criterion, Rule, decide
+from oddatom.estimators._auto_threshold import LEAST_TAIL, MOST_P
 
 HERE = Path(__file__).parent
 FILE, PAGE, TITLE = HERE / "flags.json", HERE.parent / "docs" / "flags.md", "# What is flagged"
@@ -153,9 +153,7 @@ def by_rule(rule: Rule) -> Callable[[Case], np.ndarray]:
     """Return how rows are flagged with other constants."""
 
     def flags(case: Case) -> np.ndarray:
-        reference, distances = case.decision
-        alone = distances is not None
-        found = decide(case.scores, reference, least=LEAST_TAIL, one_column=alone, distances=distances, rule=rule)
+        found = decide(case.scores, case.decision[0], least=LEAST_TAIL, distances=case.decision[1], rule=rule)
         return case.scores < min(found.offset, case.cap)
 
     return flags
@@ -170,7 +168,7 @@ def worth(found: dict[str, float]) -> float:
 def grid() -> list[Rule]:
     """Constants to choose from."""
     return [
-        Rule(decay, Way(cost, share, 2.0), Rule().deep_tail, Way(of_reference, most, 3.0))
+        Rule(decay, Criterion(cost, share, 2.0), Rule().deep_tail, Criterion(of_reference, most, 3.0))
         for decay, cost, share, of_reference, most in itertools.product(
             (0.7, 0.8, 0.9, 1.0), (2.0, 3.0, 4.0), (0.3, 0.5), (1.5, 2.0, 3.0), (0.1, 0.2, 0.3)
         )

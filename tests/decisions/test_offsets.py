@@ -170,8 +170,9 @@ def test_auto_of_mostly_one_value():
 def test_auto_of_one_column():
     """Its tail is taken to go on as its widest part does: a row far out is flagged, the tail is not."""
     s = -(np.abs(np.random.default_rng(7).standard_t(3, size=1000)) ** 1.5)
-    assert flagged(s, auto_offset(s)) > flagged(s, decide(s, one_column=True).offset)
-    assert 1 <= flagged(np.append(s, -1e6), decide(np.append(s, -1e6), one_column=True).offset) <= 3
+    assert flagged(s, auto_offset(s)) > flagged(s, decide(s, distances=-s).offset)
+    far = np.append(s, -1e6)
+    assert 1 <= flagged(far, decide(far, distances=-far).offset) <= 3
 
 
 def test_auto_of_infinite_scores():
@@ -208,5 +209,5 @@ def test_values_that_lie_apart():
     assert count_apart(np.round(np.append(usual, rng.normal(6, 1, 100))), 0.09) == 0  # values repeat
     assert count_apart(np.zeros(50), 0.09) == count_apart(np.ones(1), 0.09) == 0
     s = -np.append(usual, np.full(100, 6.0) + rng.normal(0, 0.1, 100))
-    decision = decide(s, one_column=True, distances=-s)
+    decision = decide(s, distances=-s)
     assert flagged(s, decision.offset) == decision.n_anomalies.estimate == 100

@@ -28,17 +28,17 @@ INTERVAL = 1.645  # deviations: nine of ten intervals hold the number
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-class Way(NamedTuple):
-    """When one of the ways of comparison is sure.
+class Criterion(NamedTuple):
+    """When a comparison flags rows.
 
     Attributes
     ----------
     cost : float
-        Rows that have to be found for one that is expected.
+        c in k − c·n₀, which is made largest: how many anomalies a false alarm is worth.
     share : float
-        Largest share of expected rows among those flagged.
+        Largest n₀/k: the share of false alarms among the rows flagged, in expectation.
     deviations : float
-        By which k exceeds n₀ at least.
+        Least (k − n₀) in standard deviations of k.
     """
 
     cost: float
@@ -50,9 +50,9 @@ class Rule(NamedTuple):
     """The constants; `python -m benchmarks.flags --choose` tries others, on tables that do not choose them."""
 
     decay: float = 0.8
-    tail: Way = Way(3.0, 0.5, 2.0)
-    deep_tail: Way = Way(1000.0, 0.001, 5.0)
-    reference: Way = Way(2.0, 0.1, 3.0)
+    tail: Criterion = Criterion(3.0, 0.5, 2.0)
+    deep_tail: Criterion = Criterion(1000.0, 0.001, 5.0)
+    reference: Criterion = Criterion(2.0, 0.1, 3.0)
 
 
 RULE = Rule()
@@ -85,7 +85,7 @@ class _Expected(NamedTuple):
 
     n: np.ndarray
     noise: float
-    way: Way
+    criterion: Criterion
 
 
 def auto_offset(scores: np.ndarray, least: float = 0.0) -> float:
@@ -108,7 +108,6 @@ def decide(
     reference: np.ndarray | None = None,
     *,
     least: float = 0.0,
-    one_column: bool = False,
     distances: np.ndarray | None = None,
     rule: Rule = RULE,
 ) -> AutoDecision:
@@ -122,11 +121,9 @@ def decide(
         Scores of rows without anomalies, in the same units.
     least : float
         Least b, where scores have a unit.
-    one_column : bool
-        Whether the rows are those of one column: its tail may be any, and is taken to go on as its widest part does.
-        So is that of scores that repeat.
     distances : (n,), optional
-        Of the values of that column from its middle: those that lie apart count (`decisions/bump.py`).
+        Where one column alone varies: of its values from its middle. Its tail may be any, and is taken to go on as its
+        widest part does, as is that of scores that repeat; but values that lie apart count (`decisions/bump.py`).
     rule : Rule
     """
     s = np.sort(scores[np.isfinite(scores)])
@@ -135,25 +132,25 @@ def decide(
         return AutoDecision(-float(t[0]) if N else -_LARGEST, AnomalyCount(0, 0, 0))
     size = float(np.abs(t[[0, -1]]).max()) or 1.0  # in units of it nothing overflows
     t, least = t / size, least / size
-    coarse = one_column or bool(np.count_nonzero(t[1:] < t[:-1]) < N // 2)
-    ways = [_by_tail(t, (BODY, EDGE), rule.tail, least, coarse, rule.decay)]
+    coarse = distances is not None or bool(np.count_nonzero(t[1:] < t[:-1]) < N // 2)
+    comparisons = [_by_tail(t, (BODY, EDGE), rule.tail, least, coarse, rule.decay)]
     if not coarse:
-        ways.append(_by_tail(t, (MIDDLE, BODY), rule.deep_tail, least, coarse, rule.decay))
-    if reference is not None and not one_column:
-        ways.append(_by_reference(t, reference / size, rule))
-    cuts = [_cut(t, way) for way in ways]
-    best = max(range(len(ways)), key=lambda i: (cuts[i], i))
+        comparisons.append(_by_tail(t, (MIDDLE, BODY), rule.deep_tail, least, coarse, rule.decay))
+    if reference is not None:
+        comparisons.append(_by_reference(t, reference / size, rule))
+    cuts = [_cut(t, one) for one in comparisons]
+    best = max(range(len(cuts)), key=lambda i: (cuts[i], i))
     k = cuts[best]
-    apart = 0 if distances is None else round(count_apart(distances, GROUP) * N / distances.size)
+    count = _count(comparisons[best], k)
+    apart = 0 if distances is None else round(count_apart(distances, GROUP) * N / max(distances.size, 1))
     if apart > k:
         k = min(int(np.searchsorted(-t, -t[apart - 1], side="right")), N - 1)  # rows that tie are flagged together
-        return AutoDecision(float(0.5 * s[k - 1] + 0.5 * s[k]), AnomalyCount(apart, *_interval(apart)))
-    offset = 0.5 * s[k - 1] + 0.5 * s[k] if k else s[0]
-    return AutoDecision(float(offset), _count(ways[best], k))
+        count = AnomalyCount(apart, *_interval(apart))
+    return AutoDecision(float(0.5 * s[k - 1] + 0.5 * s[k] if k else s[0]), count)
 
 
 def _by_tail(
-    t: np.ndarray, shares: tuple[float, float], way: Way, least: float, coarse: bool, decay: float
+    t: np.ndarray, shares: tuple[float, float], criterion: Criterion, least: float, coarse: bool, decay: float
 ) -> _Expected:
     """Expect what the tail between two shares of the rows leads to."""
     N = t.size
@@ -164,7 +161,7 @@ def _by_tail(
         b = decay * _caution(N) * (edge - body) / np.log(shares[0] / shares[1])
     b = max(b, least) or float(t.std())
     beyond = np.maximum(t - edge, 0.0) / b if b > 0.0 else np.zeros(N)
-    return _Expected(np.where(t > edge, shares[1] * N * np.exp(-beyond), np.inf), 1.0, way)
+    return _Expected(np.where(t > edge, shares[1] * N * np.exp(-beyond), np.inf), 1.0, criterion)
 
 
 def _by_reference(t: np.ndarray, reference: np.ndarray, rule: Rule) -> _Expected:
@@ -182,14 +179,14 @@ def _caution(N: int) -> float:
 
 def _cut(t: np.ndarray, expected: _Expected) -> int:
     """Return how many rows to flag; rows that tie are flagged together."""
-    k, n, way = np.arange(1, t.size + 1), expected.n, expected.way
-    sure = (n <= way.share * k) & (k - n >= way.deviations * np.sqrt(expected.noise * n))
+    k, n, criterion = np.arange(1, t.size + 1), expected.n, expected.criterion
+    sure = (n <= criterion.share * k) & (k - n >= criterion.deviations * np.sqrt(expected.noise * n))
     sure[:-1] &= t[:-1] > t[1:]
     sure[-1] = False
     if not sure.any():
         return 0
     with np.errstate(invalid="ignore"):
-        best = int(np.argmax(np.where(sure, k - way.cost * n, -np.inf))) + 1
+        best = int(np.argmax(np.where(sure, k - criterion.cost * n, -np.inf))) + 1
     return 0 if best > GROUP * t.size and _is_group(t, best) else best
 
 

@@ -15,20 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from oddatom._documented import DocumentedMixin
 from oddatom.arrays.threads import threads
 from oddatom.decisions import (
-    AnomalyCount,
-    AutoDecision,
     CrossConformal,
     Threshold,
-    ThresholdMixin,
-    decide,
     quantile_offset,
-    share_offset,
 )
 from oddatom.ensemble.members import Sizes
 from oddatom.ensemble.model import SCORES, Ensemble, learn_ensemble
-from oddatom.ensemble.reference import draw_reference, lone_column
 from oddatom.ensemble.row_parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
+from oddatom.estimators._auto_threshold import AutoThresholdMixin
 from oddatom.estimators._categorical import categorical_columns
 from oddatom.estimators._feedback import FeedbackMixin, keys_of
 from oddatom.estimators._partial import DECAY, batch
@@ -43,14 +38,11 @@ from oddatom.rows.draws import draw_rows
 from oddatom.rows.remembered import Memory
 
 SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
-LEAST_TAIL = 0.3  # scale of the tail of scores; but for the margin they are made of z-scores, and tables have .4 to 1.5
-REFERENCE_GROUPS = 2  # of members, for a table to compare with
-MOST_P = 0.05  # p-value of a row that "auto" flags
 CHUNK_ROWS = 16_384
 EXPLAIN_NUMBERS = 2**20  # in a chunk of rows that is explained: shares take a dozen arrays of its size
 
 
-class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin, OutlierMixin, BaseEstimator):
+class OddAtomDetector(DocumentedMixin, FeedbackMixin, AutoThresholdMixin, SaveMixin, OutlierMixin, BaseEstimator):
     r"""Anomaly detection that needs neither labels nor tuning: a trimmed ensemble of dictionaries.
 
     Columns are scaled robustly, y = asinh(4z)/4 with z = (x − median) / (q95 − q5). Each member codes a row by one
@@ -158,7 +150,6 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin,
     """
 
     memory_: Memory
-    auto_: AutoDecision
 
     _parameter_constraints: ClassVar[dict] = {
         "scoring": [StrOptions(SCORES)],
@@ -290,33 +281,13 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin,
             self.train_scores_ = np.sort(self._score(self.ensemble_.z_scores(parts)))  # the parts are at hand
         else:
             self.train_scores_ = source.sorted_scores(self)
-        alone = lone_column(sample, self.ensemble_)
-        if alone is None:
-            self.auto_ = self._decide(self._reference_scores(sample, parts, rng, categorical))
-        else:
-            distances = np.abs(self.ensemble_.scaling.apply(self.ensemble_.shifted(sample))[:, alone])
-            self.auto_ = self._decide(distances=distances[~np.isnan(sample[:, alone])])
+        self._decide_auto(sample, parts, rng, categorical)
 
     def _learn_ensemble(
         self, sample: np.ndarray, rng: np.random.RandomState, categorical: np.ndarray, n_groups: int
     ) -> tuple[Ensemble, RowParts]:
         sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
         return learn_ensemble(sample, self.trim, n_groups, sizes, float(self.nu), rng, categorical)
-
-    def _reference_scores(
-        self, sample: np.ndarray, parts: RowParts, rng: np.random.RandomState, categorical: np.ndarray
-    ) -> np.ndarray:
-        """Return the scores of a table without anomalies under a model of its own."""
-        scores = self._score(self.ensemble_.z_scores(parts))
-        reference = draw_reference(sample, self.ensemble_, scores, rng)
-        ensemble, parts = self._learn_ensemble(reference, rng, categorical, min(self.n_groups, REFERENCE_GROUPS))
-        return ensemble.score(ensemble.z_scores(parts), self.scoring_)
-
-    def _decide(self, reference: np.ndarray | None = None, distances: np.ndarray | None = None) -> AutoDecision:
-        """Decide by a reference, by the values of the one column that there is, or by the scores alone."""
-        least = 0.0 if self.scoring_ == "margin" else LEAST_TAIL
-        some = None if distances is None or not distances.size else distances
-        return decide(self.train_scores_, reference, least=least, one_column=distances is not None, distances=some)
 
     def _score_again(self, training: np.ndarray) -> None:
         """Score the training rows again, and find the offset of "svm" in them."""
@@ -451,35 +422,6 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, ThresholdMixin, SaveMixin,
     def weights_(self) -> dict[str, float]:
         """The weight of every part in the joined score."""
         return self.ensemble_.weights_by_part()
-
-    @property
-    def n_anomalies_(self) -> AnomalyCount:
-        """How many training rows are odder than chance explains, before any is judged."""
-        return self.auto_.n_anomalies
-
-    def _auto_offset(self) -> float:
-        if MOST_P * (self.conformal_.n_samples + 1.0) < 1.0:  # no row can have so low a p-value
-            return -float(np.finfo(np.float64).max)
-        decision = self.auto_ if hasattr(self, "auto_") else self._decide()  # of a model that was saved without
-        return min(decision.offset, self.conformal_.offset(MOST_P))
-
-    def _share_offset(self, share: float) -> float:
-        """Of rows like the training rows, by held-out scores, and of the training rows themselves no more."""
-        fresh = share_offset(np.concatenate(self.conformal_.held_out), share)
-        return min(fresh, share_offset(self.train_scores_, share))
-
-    def _p_offset(self, level: float) -> float:
-        least = 1.0 / (self.conformal_.n_samples + 1.0)
-        if level < least:
-            raise ParameterError(
-                type(self).__name__,
-                "threshold",
-                f"must not ask for p-values below {least:.3g}, the least that {self.conformal_.n_samples:,} rows can "
-                f"give. Got 'p={level:g}' instead",
-                value=level,
-                advice="pass a larger level, more rows, or a number of rows such as 'top=10'.",
-            )
-        return self.conformal_.offset(level)
 
     def _svm_offset(self) -> float:
         return self.svm_offset_
