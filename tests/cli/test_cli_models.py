@@ -196,8 +196,12 @@ def test_demo_finds_what_was_corrupted(run, tmp_path):
     assert ended.code == 0
     files = sorted(path.name for path in (tmp_path / "demo").iterdir())
     assert files == ["wine.anomalies.csv", "wine.csv", "wine.oddatom", "wine.report.html"]
-    top = json.loads(ended.out)["top"]
+    said = json.loads(ended.out)
+    top = said["top"]
     assert {one["row"] for one in top[:3]} == {18, 75, 133}
+    assert [one["is_anomaly"] for one in top] == [True] * 3 + [False] * 7
+    assert said["anomalies"] == 3
+    assert said["odder_than_chance"]["low"] <= 3 <= said["odder_than_chance"]["high"]
     first = {one["row"]: one["top_features"].split()[0] for one in top[:3]}
     assert first == {18: "alcohol", 75: "proline", 133: "color_intensity"}
     shown = re.search(r"^oddatom (detect .*)$", ended.err, re.MULTILINE)[1].split()

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import oddatom
@@ -294,3 +295,17 @@ def test_levels_of_any_size_are_saved_and_score(size, tmp_path):
     assert np.isfinite(model.score_samples(new)).all()
     model.save(tmp_path / "model")
     assert_array_equal(oddatom.load(tmp_path / "model").score_samples(new), model.score_samples(new))
+
+
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer, load_diabetes])
+def test_tables_as_they_are_have_nothing_to_flag(load):
+    """Measurements that nobody has corrupted; then a slip of the decimal point, which is flagged, and it alone."""
+    X = load().data.copy()
+    assert (OddAtomDetector(random_state=0).fit_predict(X) == 1).mean() > 0.995
+    column = int(np.argmax(np.abs(X).min(axis=0)))
+    X[17, column] *= 10
+    model = OddAtomDetector(random_state=0).fit(X)
+    assert model.score_samples(X).argmin() == 17
+    assert model.predict(X)[17] == -1 or load is load_breast_cancer  # whose columns have tails as long
+    assert (model.predict(X) == -1).sum() <= 3
+    assert model.explain(X).contributions[17].argmin() == column
