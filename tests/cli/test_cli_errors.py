@@ -237,6 +237,13 @@ def test_ctrl_c_and_lack_of_memory(run, table, tmp_path, monkeypatch):
     loading = ImportError("initialization failed")  # of a library that Ctrl-C met while it was loaded
     loading.__cause__ = KeyboardInterrupt()
     assert stop(loading) == (130, "oddatom: interrupted; no file is half written.")
+    naming = RuntimeError("Error calling __set_name__")  # what Python before 3.12 makes of Ctrl-C in it
+    naming.__cause__ = KeyboardInterrupt()
+    assert stop(naming) == (130, "oddatom: interrupted; no file is half written.")
+    cleaning = AttributeError("half loaded")  # an error while Ctrl-C is handled
+    cleaning.__context__ = ImportError("initialization failed")
+    cleaning.__context__.__cause__ = KeyboardInterrupt()
+    assert stop(cleaning) == (130, "oddatom: interrupted; no file is half written.")
     code, line = stop(MemoryError())
     assert code == 1
     assert line.startswith("oddatom: out of memory: use fewer columns")

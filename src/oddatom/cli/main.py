@@ -50,13 +50,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WrongUse as error:
         console.error(_one_line(error))
         return WRONG_USE
-    except (ValueError, ImportError, MemoryError, OSError) as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):  # it met a library that was being loaded
-            return _stop(error.__cause__, console, arguments is None)
+    except Exception as error:
+        interruption = _interruption(error)
+        if interruption is not None:
+            return _stop(interruption, console, arguments is None)
+        if not isinstance(error, ValueError | ImportError | MemoryError | OSError):
+            raise
         console.error(_one_line(error))
         _drop_output()
         return FAILED
     return FOUND_ANOMALIES if found and getattr(options, "fail_on_anomaly", False) else OK
+
+
+def _interruption(error: BaseException | None) -> KeyboardInterrupt | None:
+    """Return the interruption that led to an error: Python and libraries that are being loaded turn one into another.
+
+    So does `__set_name__`, whose exceptions are a RuntimeError before Python 3.12.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _stop(stop: KeyboardInterrupt, console: Console, is_program: bool) -> int:
