@@ -27,6 +27,8 @@ MIXED = pd.DataFrame(
         "id": [f"x{i * 7919 % 1000}" for i in range(80)],
     }
 )
+# The same in the order of a time.
+TIMED = MIXED.assign(step=[float(i + (i % 9 == 0)) for i in range(80)])
 
 
 def kernel_of(A, B):
@@ -45,19 +47,25 @@ KINDS = {
     "Pipeline": lambda: Pipeline([("detector", OddAtomDetector(**TINY))]),
     "Table": lambda: Pipeline([("table", TableEncoder(max_levels=5, id="id")), ("detector", OddAtomDetector(**TINY))]),
     "TableDetector": lambda: TableDetector(OddAtomDetector(**TINY), max_levels=5, id="id"),
+    "Timed": lambda: TableDetector(OddAtomDetector(**TINY), max_levels=5, id="id", time="step", by="paid", window=4),
 }
-OF_TABLES = ("Table", "TableDetector")
+OF_TABLES = ("Table", "TableDetector", "Timed")
 DETECTORS = [kind for kind in KINDS if kind not in ("Pipeline", *OF_TABLES)]
 
 
 def rows_of(kind):
     """Rows that a kind of model has not seen."""
-    return MIXED.iloc[40:] if kind in OF_TABLES else NEW
+    return table_of(kind).iloc[40:] if kind in OF_TABLES else NEW
+
+
+def table_of(kind):
+    """The table that a kind of model is fitted to half of."""
+    return TIMED if kind == "Timed" else MIXED
 
 
 def fitted(kind):
     """A model of a kind, fitted to a frame; the seconds that it took are left out, so that it is always the same."""
-    model = quietly(KINDS[kind]().fit, MIXED.iloc[:40] if kind in OF_TABLES else TRAIN)
+    model = quietly(KINDS[kind]().fit, table_of(kind).iloc[:40] if kind in OF_TABLES else TRAIN)
     for part in (model, *(getattr(model, "fold_models_", None) or ())):
         if hasattr(part, "history_"):
             for name in [name for name in part.history_ if name.startswith("seconds")]:

@@ -82,6 +82,15 @@ def by_feature(terms: Terms, codes: Codes, Y: Any, D: Any) -> Any:
     return xp.clip(out, -LIMIT, LIMIT)
 
 
+def sum_by_name(values: np.ndarray, names: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Sum the columns of (n, m) that have one name; return the names in the order they first appear, and the sums."""
+    columns = tuple(dict.fromkeys(names))
+    place = {name: k for k, name in enumerate(columns)}
+    out = np.zeros((values.shape[0], len(columns)))
+    np.add.at(out.T, [place[name] for name in names], values.T)
+    return columns, out
+
+
 def as_frame_like(values: np.ndarray, X: Any, names: Sequence[str] | None = None) -> Any:
     """Return `values` as a frame of X's library, or as they are unless X is a frame whose columns all have text names.
 

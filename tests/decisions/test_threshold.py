@@ -19,6 +19,9 @@ from oddatom.decisions import (
     top_offset,
 )
 from oddatom.report.content import gather_content
+from oddatom.table import TableEncoder
+from oddatom.table.row_context import Placed
+from oddatom.table.table_detector import join_fitted
 
 GOOD = {
     "svm": Threshold("svm"),
@@ -175,7 +178,8 @@ def test_predict_command_line_and_report_flag_the_same_rows(threshold):
     assert 0 < flagged.sum() < 60
     if isinstance(threshold, tuple):  # which the offset does not tell
         assert (flagged != (model.decision_function(rows) < 0)).any()
-    assert_array_equal(results(model, rows).flagged, flagged)
+    table = join_fitted(TableEncoder().fit(rows), model)
+    assert_array_equal(results(table, Placed(rows, rows), None).flagged, flagged)
     content = gather_content(model, rows, feature_names=list("abc"))
     assert content.n_anomalies == flagged.sum()
     assert all(row.is_anomaly == flagged[row.row] for row in content.top)

@@ -216,7 +216,7 @@ def test_order_in_a_batch_does_not_matter():
 
 @each
 @pytest.mark.contract
-def test_pickled_and_saved_models_go_on(make, tmp_path):
+def test_pickled_and_saved_models_follow(make, tmp_path):
     model = run(make, [rows(seed=0), rows(seed=1)], decay=0.6)
     model.save(tmp_path / "model")
     others = [pickle.loads(pickle.dumps(model)), oddatom.load(tmp_path / "model")]

@@ -19,7 +19,7 @@ from fuzz_seeds import CSV_SEEDS, arrow_seeds, parquet_seeds
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest does by conftest.py
 import oddatom
-from model_files import MIXED, NEW, answers, forge, quietly
+from model_files import NEW, TIMED, answers, forge, quietly
 from oddatom import ModelFileError, OddAtomDetector, TableError, TableWarning
 from oddatom.table import TableDetector, TableEncoder, open_table
 
@@ -219,7 +219,7 @@ class Models(Target):
             return in_general(message.replace(str(path), "PATH"))
         first = model.steps[0][1] if hasattr(model, "steps") else model
         of_tables = isinstance(first, TableEncoder | TableDetector)
-        rows = MIXED.iloc[:5] if of_tables else np.resize(NEW, (5, first.n_features_in_))
+        rows = TIMED.iloc[:5] if of_tables else np.resize(NEW, (5, first.n_features_in_))
         said = answers(model, rows)
         scores = said["score_samples 0"] if "score_samples 0" in said else said["transform 0"]
         assert not np.isnan(scores).any()
@@ -267,7 +267,8 @@ def make_target(name: str) -> Target:
         return Tables(name, [Input(".parquet", content) for content in parquet_seeds(pa, pq)])
     if name == "arrow":
         return Tables(name, [Input(".arrow", content) for content in arrow_seeds(pa)])
-    paths = [*sorted(GOLDEN.glob("*.oddatom")), GOLDEN / "1.2" / "TableDetector.oddatom"]
+    newer = (GOLDEN / "1.2" / "TableDetector.oddatom", GOLDEN / "1.6" / "Timed.oddatom")
+    paths = [*sorted(GOLDEN.glob("*.oddatom")), *newer]
     return Models(name, [Input(".oddatom", path.read_bytes()) for path in paths])
 
 

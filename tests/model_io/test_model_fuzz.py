@@ -15,10 +15,11 @@ from oddatom import ModelFileError
 from oddatom.table import TableDetector, TableEncoder
 
 FOLDER = Path(__file__).parent / "golden"
-GOLDEN = {path.stem: path for path in [*sorted(FOLDER.glob("*.oddatom")), FOLDER / "1.2" / "TableDetector.oddatom"]}
+NEWER = (FOLDER / "1.2" / "TableDetector.oddatom", FOLDER / "1.6" / "Timed.oddatom")
+GOLDEN = {path.stem: path for path in [*sorted(FOLDER.glob("*.oddatom")), *NEWER]}
 PARTS = {kind: unpack(path) for kind, path in GOLDEN.items()}
 ROWS = np.vstack([np.asarray(NEW)[:3], np.zeros((1, 4)), np.full((1, 4), 1e300), np.full((1, 4), -1e-300)])
-MIXED = rows_of("Table").iloc[:9]
+TIMED = rows_of("Timed").iloc[:9]
 kinds = st.sampled_from(sorted(GOLDEN))
 
 
@@ -41,7 +42,7 @@ def loads_or_refuses(path, content):
         return False
     first = model.steps[0][1] if hasattr(model, "steps") else model
     rows = (
-        MIXED if isinstance(first, TableEncoder | TableDetector) else np.resize(ROWS, (len(ROWS), first.n_features_in_))
+        TIMED if isinstance(first, TableEncoder | TableDetector) else np.resize(ROWS, (len(ROWS), first.n_features_in_))
     )
     answers(model, rows)
     if hasattr(model, "set_threshold"):

@@ -33,7 +33,7 @@ def test_golden(path, tmp_path):
         tolerance = 1.5 / 41 if name.startswith("p_values") else 1e-10 * scale
         assert_allclose(found[name], wanted, rtol=0, atol=tolerance, err_msg=name)
     assert np.std(expected["score_samples 0"]) > 0
-    oddatom.save(model, tmp_path / "again")
+    oddatom.save(oddatom.load(path), tmp_path / "again")
     (old, arrays), (new, others) = unpack(path), unpack(tmp_path / "again")
     if old["format"] == ".".join(map(str, FORMAT)):
         assert old["model"] == new["model"]

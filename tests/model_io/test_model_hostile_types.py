@@ -17,6 +17,16 @@ def column(k, **fields):
     return change
 
 
+def context(path, **fields):
+    def change(tree, arrays):
+        at = tree["attributes"]["context_"]["record"][1]["context"]
+        for name in path:
+            at = at["record"][1][name]
+        at["record"][1].update(fields)
+
+    return change
+
+
 CASES = {
     # types
     "numbers for text": ("DLOCSVM", attribute("scoring_", 3), "scoring_ must be one of margin"),
@@ -238,6 +248,52 @@ CASES = {
             action="one-hot", outputs=["a"] * 6, levels=["b"] * 5
         ),
         "must be (of 10 encoded columns|followed by a step that takes its 10 columns). Got 5",
+    ),
+    # rows in time and in groups
+    "no last rows": ("Timed", lambda t, a: t["attributes"].pop("followed_"), "followed_ must be there with a time"),
+    "last rows without a time": (
+        "Timed",
+        lambda t, a: t["attributes"]["context_"]["record"][1].update(time=None),
+        "context_ must be of a time and groups",
+    ),
+    "a window of text": ("Timed", context(("time",), window="7"), "time.window must be an integer of at least 2"),
+    "a step back": ("Timed", context(("time",), step=-1.0), "time.step must be a number above 0"),
+    "numbers that are not there": (
+        "Timed",
+        lambda t, a: a["context_.context.numbers"].__setitem__(0, 99),
+        "context_.context.numbers must be different places below 4",
+    ),
+    "a group twice": ("Timed", context(("groups",), keys=["yes", "yes"]), "groups.keys must be all different"),
+    "a group more": ("Timed", context(("groups",), keys=["a", "b", "c"]), "groups.centers must be of 4 rows"),
+    "a scale of nothing": (
+        "Timed",
+        lambda t, a: a["context_.context.groups.scales"].__setitem__((0, 0), 0.0),
+        "groups.scales must be above 0.0",
+    ),
+    "a series that is not there": (
+        "Timed",
+        lambda t, a: a["followed_.trained.series"].__setitem__(-1, 9),
+        "followed_.(trained|last).series must be below 2",
+    ),
+    "a time that is none": (
+        "Timed",
+        lambda t, a: a["followed_.trained.times"].__setitem__(0, np.nan),
+        "followed_.(trained|last).times must be free of NaN",
+    ),
+    "series in no order": (
+        "Timed",
+        lambda t, a: a["followed_.trained.series"].__setitem__(0, 1),
+        "followed_.(trained|last).series must be sorted",
+    ),
+    "a time column of another table": (
+        "Timed",
+        lambda t, a: t["attributes"]["context_"]["record"][1]["time"]["record"][1].update(name="when"),
+        "context_ must be of columns of the table",
+    ),
+    "times that are written as nothing is": (
+        "Timed",
+        lambda t, a: t["attributes"]["context_"]["record"][1]["time"]["record"][1].update(style="os"),
+        "context_.time.style must be one of",
     ),
     "steps that do not fit": ("Pipeline", lambda t, a: t["steps"].append(["b", t["steps"][0][1]]), "to do its part"),
 }

@@ -447,7 +447,7 @@ def test_unknown_names_are_wrong_use(option, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_ctrl_c_says_how_to_go_on(whole, tmp_path, monkeypatch, capsys):
+def test_ctrl_c_says_how_to_follow(whole, tmp_path, monkeypatch, capsys):
     from oddatom.paper import datasets, evaluation
 
     def interrupted(*arguments):

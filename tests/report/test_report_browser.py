@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from time_contents import hostile_time_content, time_content
 
 from oddatom.report import TopRow, write_report
 from report_contents import HOSTILE, hostile_content, plain_content
@@ -31,7 +32,13 @@ def browser():
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
-    contents = {"plain": plain_content(), "hostile": hostile_content(), "wide": plain_content(n_columns=40)}
+    contents = {
+        "plain": plain_content(),
+        "hostile": hostile_content(),
+        "wide": plain_content(n_columns=40),
+        "time": time_content(),
+        "hostile time": hostile_time_content(),
+    }
     return {name: write_report(folder / f"{name}.html", content) for name, content in contents.items()}
 
 
@@ -72,16 +79,18 @@ def sorted_by(page):
     return marked.text_content(), marked.get_attribute("aria-sort")
 
 
-def test_opens_without_errors_and_requests_nothing(show, files):
-    page = show(files["plain"])
+@pytest.mark.parametrize("name", ["plain", "time"])
+def test_opens_without_errors_and_requests_nothing(show, files, name):
+    page = show(files[name])
     page.mouse.wheel(0, 5000)
-    assert page.seen == [f"request: {files['plain'].as_uri()}"]
+    assert page.seen == [f"request: {files[name].as_uri()}"]
     assert page.title() == "Odd rows of a table"
 
 
+@pytest.mark.parametrize("name", ["hostile", "hostile time"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_hostile_cells_run_nothing(show, files, scheme):
-    page = show(files["hostile"], color_scheme=scheme)
+def test_hostile_cells_run_nothing(show, files, name, scheme):
+    page = show(files[name], color_scheme=scheme)
     for details in page.locator("details").all():
         details.evaluate("element => element.open = true")
     for element in page.locator("#top tbody tr:first-child td, #top thead button").all():
@@ -91,7 +100,7 @@ def test_hostile_cells_run_nothing(show, files, scheme):
     page.keyboard.press("Tab")
     assert page.evaluate("window.broken") is None
     assert page.locator("script").count() == 2
-    assert page.seen == [f"request: {files['hostile'].as_uri()}"]
+    assert page.seen == [f"request: {files[name].as_uri()}"]
     assert page.locator("td", has_text=HOSTILE[0]).first.inner_text() == HOSTILE[0]
 
 
@@ -172,8 +181,8 @@ def test_filter(show, files):
     assert column(page, "Rank") == ["5", "4", "3", "2", "1"]
 
 
-@pytest.mark.parametrize("name", ["plain", "wide", "hostile"])
-@pytest.mark.parametrize("width", [320, 390, 1280])
+@pytest.mark.parametrize("name", ["plain", "wide", "hostile", "time", "hostile time"])
+@pytest.mark.parametrize("width", [320, 400, 1280])
 def test_the_page_is_never_wider_than_the_screen(show, files, name, width):
     page = show(files[name], viewport={"width": width, "height": 844})
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
@@ -203,8 +212,9 @@ def test_map_says_the_row_under_the_pointer_and_by_keys(show, files):
     assert out.get_attribute("aria-live") == "polite"
 
 
-def test_it_can_be_read_without_seeing_it(show, files):
-    page = show(files["plain"])
+@pytest.mark.parametrize("name", ["plain", "time"])
+def test_it_can_be_read_without_seeing_it(show, files, name):
+    page = show(files[name])
     assert page.locator("h1").count() == 1
     assert page.locator("html").get_attribute("lang") == "en"
     levels = page.evaluate("[...document.querySelectorAll('h1, h2, h3')].map(h => +h.tagName[1])")
@@ -212,7 +222,11 @@ def test_it_can_be_read_without_seeing_it(show, files):
     assert page.evaluate("[...document.querySelectorAll('table')].every(t => t.caption && t.caption.textContent)")
     assert page.evaluate("[...document.querySelectorAll('th')].every(t => t.scope)")
     assert page.evaluate("[...document.querySelectorAll('input')].every(i => i.labels.length)")
-    assert page.evaluate("[...document.querySelectorAll('svg')].every(s => s.querySelector('title').textContent)")
+    drawings = page.evaluate(
+        "[...document.querySelectorAll('svg[role=img]')].map(s => s.querySelector('title').textContent)"
+    )
+    assert all(drawings)
+    assert len(drawings) == (15 if name == "time" else 3)
     assert page.evaluate("[...document.querySelectorAll('button')].every(b => b.textContent)")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -220,11 +234,12 @@ def test_it_can_be_read_without_seeing_it(show, files):
     assert page.evaluate("document.activeElement.id") == "main"
 
 
+@pytest.mark.parametrize("name", ["plain", "time"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("viewport", [{"width": 1280, "height": 900}, PHONE])
-def test_axe_finds_nothing(show, files, scheme, viewport):
+def test_axe_finds_nothing(show, files, name, scheme, viewport):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    page = show(files["plain"], color_scheme=scheme, viewport=viewport)
+    page = show(files[name], color_scheme=scheme, viewport=viewport)
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     response = axe.Axe().run(page).response
     found = response["violations"]
@@ -241,3 +256,65 @@ def test_print_shows_all_rows_on_the_page(show, files):
     assert page.evaluate("getComputedStyle(document.querySelector('.tall')).maxHeight") == "none"
     assert page.locator("#top tbody tr").last.is_visible()
     assert page.locator("#top td.cell").first.is_hidden()  # bars name the values that matter
+
+
+CONTRASTS = """() => {
+  const luminance = (colour) => {
+    const parts = colour.match(/[0-9.]+/g).slice(0, 3).map((v) => v / 255);
+    const [r, g, b] = parts.map((v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+    return .2126 * r + .7152 * g + .0722 * b;
+  };
+  const page = luminance(getComputedStyle(document.body).backgroundColor);
+  const contrast = (kind, part) => {
+    const own = luminance(getComputedStyle(document.querySelector(`#time ${kind}`))[part]);
+    return (Math.max(own, page) + .05) / (Math.min(own, page) + .05);
+  };
+  return {
+    tick: contrast(".tick", "fill"), rank: contrast(".rank", "fill"), top: contrast("circle:not(.open)", "fill"),
+    open: contrast("circle.open", "stroke"),
+    line: contrast(".line", "stroke"), flagged: contrast(".flagged", "stroke"),
+    threshold: contrast(".threshold", "stroke"), level: contrast(".level", "stroke"),
+  };
+}"""
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_drawings_over_time_fill_the_page(show, files, width):
+    page = show(files["time"], viewport={"width": width, "height": 900})
+    for name, heading in (("time", "Over time"), ("groups", "Groups")):
+        assert page.locator(f"#{name}").is_visible()
+        assert page.locator(f"#{name} h2").inner_text() == heading
+        assert page.locator(f"nav a[href='#{name}']").inner_text() == heading
+    drawings = page.locator("#time svg[role=img]")
+    assert drawings.count() == 12  # the large one, and of twelve rows those with numbers
+    boxes = [drawing.bounding_box() for drawing in drawings.all()]
+    assert boxes[0]["width"] > 0.7 * width
+    assert all(box["width"] > 180 and box["height"] > 90 for box in boxes)
+    lines = [line.bounding_box() for line in page.locator("#time .lines").all()]
+    for box, line in zip(boxes, lines, strict=True):
+        assert line["width"] == pytest.approx(box["width"], abs=12)  # strokes and dots stick out
+        assert line["height"] == pytest.approx(box["height"], rel=0.15)
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_texts_over_time_do_not_overlap(show, files, width):
+    page = show(files["time"], viewport={"width": width, "height": 900})
+    for drawing in page.locator("#time svg[role=img]").all():
+        boxes = drawing.evaluate(
+            "s => [...s.querySelectorAll('text')].map(t => t.getBoundingClientRect()).filter(r => r.width)"
+            ".map(r => [r.left, r.top, r.right, r.bottom])"
+        )
+        assert len(boxes) >= 4
+        assert all(bottom - top >= 12 for _, top, _, bottom in boxes)
+        assert all(left >= 0 and right <= width for left, _, right, _ in boxes)
+        for one, two in itertools.combinations(boxes, 2):
+            apart = one[2] <= two[0] or two[2] <= one[0] or one[3] - 3 <= two[1] or two[3] - 3 <= one[1]
+            assert apart, (one, two)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_drawings_over_time_are_legible(show, files, scheme):
+    page = show(files["time"], color_scheme=scheme)
+    found = page.evaluate(CONTRASTS)
+    assert min(found["tick"], found["rank"]) >= 4.5
+    assert min(found.values()) >= 2.9, found

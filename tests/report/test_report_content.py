@@ -13,7 +13,7 @@ from learned import KINDS, make_detector, rows
 from oddatom import DLOCSVM, OddAtomDetector
 from oddatom.ensemble.coded import row_codes
 from oddatom.estimators import odd_atom
-from oddatom.report import gather_content, render_report
+from oddatom.report import RowGroups, RowTimes, gather_content, render_report
 from oddatom.report.atoms import odd_atoms
 from oddatom.report.contributions import by_source, oddity_shares
 from oddatom.report.projection import map_points
@@ -312,11 +312,65 @@ def test_top_rows_are_capped(detector, table):
         ({"row_numbers": [1]}, r"'row_numbers' .* Got 1"),
         ({"p_values": [1.0]}, r"'p_values' .* Got 1"),
         ({"display": {"v": [1, 2]}}, r"'display' .* 600 values .*Got 2 in 'v'"),
+        ({"table_columns": ["a"]}, r"'table_columns' .*Got 1 instead"),
+        ({"listed": [1, 2], "since": [0]}, r"'since' .* each of the 2 rows listed. Got 1"),
+        ({"listed": [1, 2], "explained": np.zeros((3, 12))}, r"'explained' .* each of the 2 rows listed. Got 3"),
+        ({"times": RowTimes(np.zeros(3), True, 24)}, r"'times' .* each of the 600 rows of X. Got 3"),
+        ({"groups": RowGroups(np.zeros(4, int), ["a"])}, r"'groups' .* each of the 600 rows of X. Got 4"),
     ],
 )
 def test_mistakes_are_named(detector, table, arguments, message):
     with pytest.raises(ValueError, match=message):
         gather_content(detector, table, **{"feature_names": NAMES, **arguments})
+
+
+def test_listed_rows_are_explained_by_what_their_scores_are_due_to(detector, table, content):
+    """Rows in time may be odd because of rows before them."""
+    listed, due = np.array([5, 300, 9]), np.array([5, 7, 9])
+    found = gather_content(detector, table, NAMES, listed=listed, explained=table[due], since=[0, 3, 0])
+    assert [row.row for row in found.top] == [5, 300, 9]
+    assert [row.rank for row in found.top] == [1, 2, 3]
+    assert [row.since for row in found.top] == [0, 3, 0]
+    assert [row.score for row in found.top] == list(content.scores[listed])
+    assert_allclose(found.contributions, by_source(oddity_shares(detector, table[due], table)[0], NAMES)[1])
+    assert set(np.argsort(-found.contributions[1])[:2]) == {2, 7}
+    assert "One row of each episode" in found.notes["top"]
+    few = gather_content(detector, table, NAMES, listed=listed, explained=table[due], since=[0, 3, 0], n_top=2)
+    assert_array_equal(few.contributions, found.contributions[:2])
+    assert few.top == found.top[:2]
+
+
+def test_times_and_groups_reach_the_content(detector, table):
+    times = RowTimes(1e6 * np.arange(600), True, 24, name="when")
+    groups = RowGroups(np.arange(600) % 3, ["a", "b", "c"], by="shop")
+    views = [*NAMES[:6], *(f"{name}: jump" for name in NAMES[:6])]
+    about = [*NAMES[:6], *NAMES[:6]]
+    found = gather_content(
+        detector, table, NAMES, views, table_columns=about, times=times, groups=groups, drawn={"f1": table[:, 7]}
+    )
+    assert found.contribution_columns == tuple(views)
+    assert found.contribution_sources == tuple(about)
+    assert found.data.n_columns == 6
+    assert (found.over_time.name, found.over_time.n_series, found.over_time.n_rows) == ("when", 3, 600)
+    for moment, row in zip(found.over_time.moments, found.top, strict=False):
+        shares = found.contributions[row.rank - 1]
+        assert moment.row == row
+        assert (moment.time, moment.group) == (1e6 * row.row, "abc"[row.row % 3])
+        assert (moment.reason, moment.share) == (views[shares.argmax()], shares.max())
+        assert (moment.around is None) == (about[shares.argmax()] != "f1")
+        assert moment.around is None or moment.around.value == table[row.row, 7]
+    assert any(moment.around for moment in found.over_time.moments)
+    assert len(found.over_time.moments) == 12
+    assert found.groups.n_groups == 3
+    assert sum(row.n_flagged for row in found.groups.rows) == found.n_anomalies
+
+
+def test_without_times_and_groups_the_content_has_none(content):
+    assert content.over_time is None
+    assert content.groups is None
+    assert content.contribution_sources == ()
+    assert "top" not in content.notes
+    assert {row.since for row in content.top} == {0}
 
 
 def test_the_content_is_plain(content):

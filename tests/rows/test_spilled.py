@@ -137,7 +137,7 @@ class Views:
         self.base = self.base + 1.0  # the views stay with the old memory
 
 
-def test_views_go_on_sharing_memory(tmp_path):
+def test_views_follow_sharing_memory(tmp_path):
     shard, twin = SpilledShard(Views, tmp_path, keep=0), Views()
     n = len(twin.arrays())
     assert len(list(next(tmp_path.iterdir()).iterdir())) == 3  # base, turned and odd

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from oddatom import save
-from oddatom.cli.console import Console
+from oddatom.cli.console import Console, WrongUse
 from oddatom.cli.known import check_can_be_judged, find_judged, judge, read_known
 from oddatom.cli.learning import Results, fit_model, results, top_features
 from oddatom.cli.listing import LISTED, auto_count, flagged_words, row_records, show_json, show_rows
@@ -40,6 +40,8 @@ def run(options: argparse.Namespace, console: Console) -> bool:
         source = open_source(options)
         check_places(output, report, options.model, read=[options.table, *filter(None, [options.known])])
         check_can_be_judged(options.detector, not options.known or options.detector == "oddatom")
+        if options.known and options.time is not None:
+            raise WrongUse("--known is not for --time: rows in time are not judged by themselves.")
         known = read_known(options.known) if options.known else None
         writer = table_writer(output)
         writer.check(source.schema)
@@ -47,13 +49,14 @@ def run(options: argparse.Namespace, console: Console) -> bool:
             need_figures()
         table = read_whole(source, console)
         judged = None if known is None else find_judged(known, [table], options.table)
-        model, X = fit_model(options, table, console)
+        model, placed = fit_model(options, table, console)
+        X = placed.features
         if judged is not None:
             judge(model, judged, X)
-        found = results(model.detector_, X)
-        order = found.order()
+        found = results(model, placed, model._stretched(placed))
+        order = found.first_of_episodes(max(options.top or 0, LISTED))
         rows: Any = order[: options.top] if options.top else slice(None)
-        features = top_features(model, X[rows], X, console)
+        features = top_features(model, found, rows, X, console)
         values = {**found.columns(rows), "rank": found.ranks()[rows], "top_features": features}
         with writer:
             listed = table.take(rows) if options.top else table
@@ -62,9 +65,9 @@ def run(options: argparse.Namespace, console: Console) -> bool:
             save(model, options.model)
         if report:
             with console.status("writing the report"):
-                write_table_report(report, model, table, X, found, options, warnings)
+                write_table_report(report, model, table, found, options, warnings)
         first = order[:LISTED]
-        why = top_features(model, X[first], X, console).to_pylist()
+        why = top_features(model, found, first, X, console).to_pylist()
     facts: dict[str, Any] = {"table": options.table, "rows": len(X), "anomalies": int(found.flagged.sum())}
     if options.json:
         count = auto_count(model)
@@ -81,7 +84,7 @@ def _close(console: Console, found: Results, model: TableDetector, files: dict[s
     """Say how many rows are flagged and what was written."""
     n = int(found.flagged.sum())
     console.say()
-    console.say(flagged_words(n, found.scores.size, auto_count(model)))
+    console.say(flagged_words(n, found.scores.size, auto_count(model), found.n_episodes()))
     if n == 0 and model.threshold_.kind == "auto" and found.scores.size < FEWEST_ROWS:
         console.say(f"Of fewer than {FEWEST_ROWS} rows none can be flagged for certain; top=3 flags the three oddest.")
     if model.threshold_.kind in ("fdr", "p") and n == 0:

@@ -33,11 +33,15 @@ def run(options: argparse.Namespace, console: Console) -> bool:
 
 def _parts(model: Any) -> dict[str, Any]:
     if hasattr(model, "encoder_"):  # a TableDetector, which needs pyarrow
-        return {"table": model.encoder_, "detector": model.detector_}
+        context = getattr(model, "context_", None)
+        placing = {} if context is None or not context.roles else {"rows": model}
+        return {"table": model.encoder_, **placing, "detector": model.detector_}
     return dict(model.named_steps) if isinstance(model, Pipeline) else {"detector": model}
 
 
 def _facts(step: Any) -> dict[str, Any]:
+    if hasattr(step, "encoder_"):
+        return _placing(step)
     facts: dict[str, Any] = {"class": type(step).__name__, "parameters": _plain(step.get_params())}
     if hasattr(step, "describe"):
         return {**facts, "columns": step.describe()}
@@ -58,6 +62,14 @@ def _facts(step: Any) -> dict[str, Any]:
         facts["rows kept"] = len(step.memory_.rows)
     if getattr(step, "train_scores_", None) is not None:
         facts["training rows"] = int(step.train_scores_.size)
+    return facts
+
+
+def _placing(model: Any) -> dict[str, Any]:
+    """Return how a TableDetector places rows, and how many it keeps."""
+    facts: dict[str, Any] = {"class": type(model).__name__, "columns": model.context_.lines()}
+    if model._in_time:
+        facts["rows kept"] = int(model.followed_.last.times.size)
     return facts
 
 

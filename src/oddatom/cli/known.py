@@ -99,9 +99,10 @@ def find_judged(known: Known, pieces: Iterable[pa.Table], where: str) -> Judged:
 
 
 def judge(model: TableDetector, judged: Judged, rows: np.ndarray | None = None) -> None:
-    """Give a model judged rows; `rows` are the encoded training rows."""
+    """Give a model judged rows; `rows` are the features of the training rows."""
     check_can_be_judged(type(model.detector_).__name__, hasattr(model.detector_, "feedback"))
-    model.detector_.feedback(model.encoder_.transform(judged.table), judged.labels, rows=rows)
+    model._check_feedback()
+    model.detector_.feedback(model._place(judged.table).features, judged.labels, rows=rows)
 
 
 def check_can_be_judged(name: str, fits: bool) -> None:

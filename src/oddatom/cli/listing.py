@@ -29,12 +29,17 @@ def say_columns(console: Console, decisions: list[Any]) -> None:
         console.say(f"  and {len(lines) - 2 * COLUMN_LINES:,} more; the report has all of them")
 
 
-def flagged_words(n: int, n_rows: int, count: Any = None) -> str:
-    """Return how many rows are flagged and, given an `AnomalyCount`, how many are odder than chance explains."""
+def flagged_words(n: int, n_rows: int, count: Any = None, n_episodes: int | None = None) -> str:
+    """Return how many rows are flagged and, given an `AnomalyCount`, how many are odder than chance explains.
+
+    Of rows in time `n_episodes` is in how many stretches they are.
+    """
     rows = f"{n_rows:,} row{'s' if n_rows != 1 else ''}"
     if n == 0:
         beyond = "lies beyond the threshold" if count is None else "stands out from the others"
         return f"No row is flagged: none of {n_rows:,} {beyond}."
+    if n_episodes is not None:
+        return f"{n:,} of {rows} flagged, in {n_episodes:,} episode{'s' if n_episodes != 1 else ''}."
     if count is None:
         return f"{n:,} of {rows} flagged."
     return f"{n:,} of {rows} flagged; {count.words()} odder than chance explains."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import csv
+import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,6 +21,10 @@ SHELLS = ("bash", "zsh", "tcsh", "fish", "powershell")  # all that shtab knows
 _MAX_LEVELS = "most values of a text column that are told apart (default: 20)"
 _DATES = "take dates as numbers (number, default) or leave them out (drop)"
 _MISSING = "where to mark missing values: seen (default; columns that have some, none for oddatom) or always"
+_TIME = "compare each row with those before it, in the order of a column (default: the one that rows are in order of)"
+_BY = "compare rows within their group, such as a machine: the columns that name it"
+_WINDOW = "with --time, rows before a row that it is compared with (default: by the usual step between times)"
+_REMEMBER = "with a model fitted with --time, keep the last rows in it, so that the next file goes on from them"
 _UPDATABLE = "keep up to 20,000 rows in the model, so that update can join new rows to them"
 _KNOWN = "csv of judged rows: `row,label` or `ID-COLUMN,label`, then lines such as 17,normal or 4,anomaly"
 _JSON_LINES = (
@@ -28,17 +34,25 @@ _JSON_LINES = (
 _EXAMPLES = """\
 examples:
   oddatom detect data.csv                    rank, explain, report
-  oddatom detect data.csv --top 20 -o -      the twenty oddest rows alone
+  oddatom detect sensors.csv --time          each row against those before it
+  oddatom detect sales.csv --by shop         each row within its group
   oddatom fit data.csv -m model.oddatom      keep a model
   oddatom score model.oddatom new.parquet    score new rows, piece by piece
-  oddatom explain model.oddatom new.csv --row 17
 """
 
 
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
+    words: Sequence[str] = ()  # that it was given
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.words = sys.argv[1:] if args is None else list(args)
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
+        if message.endswith("required: DATA") and "--time" in self.words:
+            message = f"{message}; --time takes the word after it as a column, so put it after DATA"
         self.exit(2, printable(f"{self.prog}: {message.rstrip('.')}. See {self.prog} --help.") + "\n")
 
 
@@ -82,6 +96,7 @@ def make_parser() -> argparse.ArgumentParser:
     _table(score)
     _output(score, "where to write the rows (default: DATA.scores.csv, none with --json; - is standard output)")
     score.add_argument("--explain", action="store_true", help="add the columns that make each row odd")
+    score.add_argument("--remember", action="store_true", help=_REMEMBER)
     score.add_argument("--batch", type=_size, default=65_536, metavar="ROWS", help="rows at a time (default: 65536)")
     _threshold(score)
     _known(score)
@@ -184,6 +199,9 @@ def _learning(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--columns", type=_names, metavar="A,B", help="use these columns alone")
     group.add_argument("--ignore", type=_names, default=[], metavar="A,B", help="do not use these columns")
     group.add_argument("--id", type=_names, default=[], metavar="A,B", help="columns that name rows; not used")
+    group.add_argument("--time", nargs="?", const="", metavar="COLUMN", help=_TIME)
+    group.add_argument("--by", type=_names, metavar="A,B", help=_BY)
+    group.add_argument("--window", type=_window, metavar="N", help=_WINDOW)
     group.add_argument("--max-levels", type=_size, default=20, metavar="N", help=_MAX_LEVELS)
     group.add_argument("--dates", choices=DATES, default=DATES[0], metavar="NAME", help=_DATES)
     group.add_argument("--missing", choices=MISSING, default=MISSING[0], metavar="NAME", help=_MISSING)
@@ -263,6 +281,10 @@ def _whole(text: str) -> int:
 
 def _size(text: str) -> int:
     return _number(text, 1, 2**31 - 1, "from 1 to 2147483647")
+
+
+def _window(text: str) -> int:
+    return _number(text, 2, 2**31 - 1, "from 2 to 2147483647")
 
 
 def _seed(text: str) -> int:

@@ -21,13 +21,12 @@ def run(options: argparse.Namespace, console: Console) -> bool:
         check_places(output, read=[options.table, options.model])
         need_figures()
         table = read_whole(source, console)
-        X = model.encoder_.transform(table)
-        model._warn_of_drift(X)
-        found = results(model.detector_, X)
+        placed = model._place(table)
+        found = results(model, placed, model._follow(placed))
         with console.status("writing the report"):
-            write_table_report(output, model, table, X, found, options, warnings)
+            write_table_report(output, model, table, found, options, warnings)
     n_flagged = int(found.flagged.sum())
     if options.json:
-        show_json(console, {"table": options.table, "rows": len(X), "anomalies": n_flagged, "report": output})
+        show_json(console, {"table": options.table, "rows": table.num_rows, "anomalies": n_flagged, "report": output})
     console.say(f"report: {output}")
     return n_flagged > 0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
 
-from oddatom.cli.console import Console
+from oddatom import load, save
+from oddatom.cli.console import Console, WrongUse
 from oddatom.cli.json_lines import id_columns, row_lines
 from oddatom.cli.known import judge_new_rows
 from oddatom.cli.learning import USUAL_ROWS, results, top_features
@@ -25,6 +27,8 @@ from oddatom.cli.tables import (
     told,
     with_results,
 )
+from oddatom.exceptions import TableWarning
+from oddatom.table.table_detector import TableDetector
 
 
 def run(options: argparse.Namespace, console: Console) -> bool:
@@ -36,6 +40,8 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     usual: np.ndarray | None = None
     with told(console):
         model = load_model(options)
+        if options.remember and not model._in_time:
+            raise WrongUse(f"{options.model} keeps no rows: --remember is for models fitted with --time.")
         if options.known:
             judge_new_rows(model, options)
         source = open_source(options)
@@ -48,25 +54,42 @@ def run(options: argparse.Namespace, console: Console) -> bool:
             writer.check(source.schema)
         with writer or nullcontext():
             for batch in console.progress(batches, "rows", sizes=lambda batch: batch.num_rows):
-                X = model.encoder_.transform(batch)
-                moved = moved or model._warn_of_drift(X)
-                found = results(model.detector_, X)
+                placed = model._place(batch)
+                moved = moved or model._warn_of_drift(placed)
+                if n_rows and placed.late:
+                    _warn_of_late_rows(model)
+                found = results(model, placed, model._follow(placed, warn=False))
                 values = found.columns()
                 if options.explain:
-                    usual = X[:USUAL_ROWS].copy() if usual is None else usual
-                    values["top_features"] = top_features(model, X, usual, console)
+                    usual = placed.features[:USUAL_ROWS].copy() if usual is None else usual
+                    values["top_features"] = top_features(model, found, slice(None), usual, console)
                 if writer is not None and output is not None:
                     writer.write(for_output(with_results(batch, values), output, console))
                 if options.json:
                     ids = {name: batch.column(name).to_pylist() for name in id_columns(model, batch)}
                     features = values["top_features"].to_pylist() if options.explain else None
                     console.show_lines(row_lines(n_rows + 1, found, ids, features))
-                n_rows += len(X)
+                n_rows += batch.num_rows
                 n_flagged += int(found.flagged.sum())
+        if options.remember:
+            kept = load(options.model)  # with the threshold that it was fitted with
+            kept.followed_ = model.followed_
+            save(kept, options.model)
     console.say(flagged_words(n_flagged, n_rows))
     if output not in (None, "-"):
         console.say(f"rows: {output}")
     return n_flagged > 0
+
+
+def _warn_of_late_rows(model: TableDetector) -> None:
+    """Warn of a batch that begins before the last one ended."""
+    assert model.context_ is not None
+    assert model.context_.time is not None
+    message = (
+        f"rows are not in the order of {model.context_.time.name}: each batch is put in order by itself, and other "
+        "sizes of batches give other scores. Sort the file, or pass --batch with its number of rows"
+    )
+    warnings.warn(TableWarning({"late rows": message}), stacklevel=2)
 
 
 def _usual_output(options: argparse.Namespace) -> str | None:

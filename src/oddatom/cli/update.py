@@ -18,6 +18,8 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     with told(console):
         model = load_model(options)
         detector = model.detector_
+        if model._in_time:
+            raise WrongUse(f"{options.model} was fitted with --time, and so learns from all rows at once. Fit again.")
         if not hasattr(detector, "partial_fit"):
             raise WrongUse(
                 f"{options.model} holds {type(detector).__name__}, which learns from all rows at once. Fit again, or "

@@ -1,6 +1,6 @@
 """From scores to labels: where to cut, p-values, and which of many rows to report. Plain functions of scores."""
 
-from oddatom.decisions.auto import AnomalyCount, AutoDecision, auto_offset, decide
+from oddatom.decisions.auto import AnomalyCount, AutoDecision, auto_offset, decide, tail_offset
 from oddatom.decisions.conformal import CrossConformal, fold_rows
 from oddatom.decisions.fdr import benjamini_hochberg
 from oddatom.decisions.share import quantile_offset, share_offset, top_offset
@@ -20,5 +20,6 @@ __all__ = [
     "fold_rows",
     "quantile_offset",
     "share_offset",
+    "tail_offset",
     "top_offset",
 ]

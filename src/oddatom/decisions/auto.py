@@ -149,6 +149,21 @@ def decide(
     return AutoDecision(float(0.5 * s[k - 1] + 0.5 * s[k] if k else s[0]), count)
 
 
+def tail_offset(scores: np.ndarray, share: float, least: float) -> float:
+    """Return the score that a share of the rows lies beyond, if their tail goes on as it begins.
+
+    Parameters
+    ----------
+    scores : (N,)
+    share : float
+        Less than EDGE.
+    least : float
+        Least b.
+    """
+    body, edge = np.quantile(scores, [BODY, EDGE])
+    return float(edge - max((body - edge) / np.log(BODY / EDGE), least) * np.log(EDGE / share))
+
+
 def _by_tail(
     t: np.ndarray, shares: tuple[float, float], criterion: Criterion, least: float, coarse: bool, decay: float
 ) -> _Expected:

@@ -6,14 +6,27 @@ from collections.abc import Callable
 
 import numpy as np
 
-from oddatom.decisions import AnomalyCount, AutoDecision, CrossConformal, ThresholdMixin, decide, share_offset
+from oddatom.decisions import (
+    AnomalyCount,
+    AutoDecision,
+    CrossConformal,
+    ThresholdMixin,
+    decide,
+    share_offset,
+    tail_offset,
+)
 from oddatom.ensemble.model import Ensemble
 from oddatom.ensemble.reference import draw_reference, lone_column
 from oddatom.ensemble.row_parts import RowParts
+from oddatom.estimators._in_order import RowOrder
 from oddatom.exceptions import ParameterError
 
 LEAST_TAIL = 0.3  # scale of the tail of scores; but for the margin they are made of z-scores, and tables have .4 to 1.5
 REFERENCE_GROUPS = 2  # of members, for a table to compare with
+USUAL_REACH = (
+    3.0  # of scores that are usual, from the middle of all, in distances of the middle from the lower quartile
+)
+RARE_STRETCH = 0.001  # share of the rows in stretches of usual scores that may be flagged
 MOST_P = 0.05  # p-value of a row that "auto" flags
 
 
@@ -52,6 +65,23 @@ class AutoThresholdMixin(ThresholdMixin):
         """Decide by a reference, by the values of the one column that there is, or by the scores alone."""
         least = 0.0 if self.scoring_ == "margin" else LEAST_TAIL
         return decide(self.train_scores_, reference, least=least, distances=distances)
+
+    def _decide_stretches(self, own: np.ndarray, order: RowOrder) -> AutoDecision:
+        """Lower the cut so that rows in time of which none is odd by itself are not flagged together.
+
+        Parameters
+        ----------
+        own : (N,)
+            Scores of the training rows, each by itself.
+        order : RowOrder
+        """
+        usual = own
+        if self.auto_.n_anomalies.estimate > 0:
+            middle, quarter = np.quantile(own, [0.5, 0.25])
+            usual = np.maximum(own, max(self.auto_.offset, middle - USUAL_REACH * (middle - quarter)))
+        stretches = order.with_stretches(usual)
+        rare = min(tail_offset(stretches, RARE_STRETCH, LEAST_TAIL), float(stretches.min()))
+        return self.auto_._replace(offset=min(self.auto_.offset, rare))
 
     @property
     def n_anomalies_(self) -> AnomalyCount:

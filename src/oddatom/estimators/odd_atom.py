@@ -26,6 +26,7 @@ from oddatom.ensemble.shares import feature_shares, share_out
 from oddatom.estimators._auto_threshold import AutoThresholdMixin
 from oddatom.estimators._categorical import categorical_columns
 from oddatom.estimators._feedback import FeedbackMixin, keys_of
+from oddatom.estimators._in_order import RowOrder, arrange
 from oddatom.estimators._partial import DECAY, batch
 from oddatom.estimators._routing import opened, score_elsewhere
 from oddatom.estimators._saving import SaveMixin
@@ -262,26 +263,54 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, AutoThresholdMixin, SaveMi
             self._cut(threshold)
         return self
 
+    def _fit_in_order(self, order: RowOrder) -> Self:
+        """Learn from rows in memory that come in time.
+
+        Held-out scores are those of blocks of time. All scores that are kept have their stretches; `score_samples`
+        scores a row by itself.
+        """
+        threshold = self._check()
+        with old_model_on_error(self), threads(self.n_jobs):
+            self.__dict__.pop("memory_", None)
+            with opened(self, order.rows) as (source, _):
+                self._learn(source, order)
+            self._cut(threshold)
+        return self
+
     def _check(self) -> Threshold:
         check_parameters(self, self._advice)
         self._check_trim()
         return self._check_threshold(self.threshold, fitted=False)
 
-    def _learn(self, source: Source) -> None:
+    def _learn(self, source: Source, order: RowOrder | None = None) -> None:
         """Learn the ensemble from a sample of the rows, and score all of them."""
         rng = check_random_state(self.random_state)
         source.check_finite(missing=True)
-        sample = draw_rows(source, rng.randint(2**31 - 1), SAMPLE_ROWS)
+        seed = rng.randint(2**31 - 1)
+        if order is None:
+            sample = draw_rows(source, seed, SAMPLE_ROWS)
+        else:
+            drawn = arrange(order, self.n_groups, SAMPLE_ROWS, seed)
+            sample = order.rows[drawn]
         categorical = categorical_columns(type(self).__name__, self.categorical_features, sample)
         self.ensemble_, parts = self._learn_ensemble(sample, rng, categorical, self.n_groups)
         self.scoring_ = self.scoring
         self.__dict__.pop("conformal_before_", None)
-        self.conformal_ = self._held_out(sample, parts)
-        if isinstance(source, ArraySource) and sample.shape[0] == source.shape[0]:
+        held_out = self._held_out(sample, parts)
+        self.conformal_ = self._conformal(held_out, sample)
+        if order is not None:
+            own = self._block_scores(order.rows)
+            self.train_scores_ = np.sort(own)
+        elif isinstance(source, ArraySource) and sample.shape[0] == source.shape[0]:
             self.train_scores_ = np.sort(self._score(self.ensemble_.z_scores(parts)))  # the parts are at hand
         else:
             self.train_scores_ = source.sorted_scores(self)
         self._decide_auto(sample, parts, rng, categorical)
+        if order is not None:
+            self.train_scores_ = np.sort(order.with_stretches(own))
+            self.auto_ = self._decide_stretches(own, order)
+            own[drawn] = held_out
+            self.conformal_ = self._conformal(order.with_stretches(own)[drawn], sample)
 
     def _learn_ensemble(
         self, sample: np.ndarray, rng: np.random.RandomState, categorical: np.ndarray, n_groups: int
@@ -434,16 +463,21 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, AutoThresholdMixin, SaveMi
         for rows in gen_batches(X.shape[0], min(most, CHUNK_ROWS)):
             yield rows, self.ensemble_.z_scores(self.ensemble_.parts(X[rows]))
 
-    def _held_out(self, sample: np.ndarray, parts: RowParts) -> CrossConformal:
+    def _held_out(self, sample: np.ndarray, parts: RowParts) -> np.ndarray:
         """Score every row of the sample by the group that was learned without it, and by a histogram without it."""
         n_groups = self.ensemble_.n_groups
         parts = self.ensemble_.held_out(sample, parts)
-        scores = []
+        scores = np.empty(sample.shape[0])
         for group in range(n_groups):
             fold = RowParts(*(np.ascontiguousarray(values[group::n_groups]) for values in parts))
-            scores.append(self._score(self.ensemble_.z_scores(fold, group)))
+            scores[group::n_groups] = self._score(self.ensemble_.z_scores(fold, group))
+        return scores
+
+    def _conformal(self, held_out: np.ndarray, sample: np.ndarray) -> CrossConformal:
+        """Return p-values by the held-out scores of the sample."""
+        n_groups = self.ensemble_.n_groups
         keys = keys_of(sample)
-        return CrossConformal(scores, [keys[group::n_groups] for group in range(n_groups)])
+        return CrossConformal(*([of_rows[g::n_groups] for g in range(n_groups)] for of_rows in (held_out, keys)))
 
     def _check_trim(self) -> None:
         numbers = [isinstance(t, Real) and not isinstance(t, bool) and 0 <= t < 1 for t in self.trim]

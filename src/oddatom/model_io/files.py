@@ -20,7 +20,7 @@ from oddatom.model_io.renamed import OLD_MINOR, OLDER_MINOR, renamed, without_go
 from oddatom.model_io.rules import Mismatch, shown
 from oddatom.model_io.tree import Decoder, Encoder
 
-FORMAT = (1, 5)
+FORMAT = (1, 6)
 _FORMAT = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
 _SAVE_AGAIN = "Save the model again."
 

@@ -116,7 +116,7 @@ def _stored(name: str, value: Any) -> Any:
         return None
     if name == "init" and value is not None and not isinstance(value, str):
         return np.array(value, dtype=np.float64)
-    if name in ("columns", "ignore", "id", "categorical_features") and not isinstance(
+    if name in ("columns", "ignore", "id", "by", "categorical_features") and not isinstance(
         value, str | int | list | tuple | None
     ):
         return list(value)  # an index of pandas, an array
@@ -155,19 +155,25 @@ def _check_whole(model: Any, path: str) -> None:
     for name in sorted(schema.together):
         demand(hasattr(model, name), f"{path}{name}", "there", None)
     if type(model).__name__ == "TableDetector":
-        _check_steps([("encoder_", model.encoder_), ("detector_", model.detector_)], path)
+        from oddatom.model_io.context_rules import check_together
+
+        check_together(model, path)
+        context = getattr(model, "context_", None)
+        views = 0 if context is None else context.context.n_views
+        _check_steps([("encoder_", model.encoder_), ("detector_", model.detector_)], path, views)
 
 
 def _step_name(name: Any) -> bool:
     return type(name) is str and bool(name) and "__" not in name and "." not in name
 
 
-def _check_steps(steps: list[Any], path: str = "") -> None:
+def _check_steps(steps: list[Any], path: str = "", views: int = 0) -> None:
+    """Check that every step can do its part, and takes the columns of the one before it and `views` more."""
     for k, (name, step) in enumerate(steps):
         last = k == len(steps) - 1
         able = hasattr(step, "score_samples" if last else "transform")
         demand(able, f"{path}{name}", "able to do its part", type(step))
         _check_whole(step, f"{path}{name}.")
         if not last:
-            n, wanted = len(step.get_feature_names_out()), steps[k + 1][1].n_features_in_
+            n, wanted = len(step.get_feature_names_out()) + views, steps[k + 1][1].n_features_in_
             demand(n == wanted, f"{path}{name}", f"followed by a step that takes its {n} columns", wanted)

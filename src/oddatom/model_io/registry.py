@@ -11,6 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from oddatom.context.following import Followed
+from oddatom.context.groups import GroupLevels
+from oddatom.context.ordered import LastRows
+from oddatom.context.row_features import ContextRules, TimeRules
+from oddatom.context.usual_hours import UsualHours
 from oddatom.decisions import AnomalyCount, AutoDecision, CrossConformal, Threshold
 from oddatom.ensemble.feedback import Feedback
 from oddatom.ensemble.histogram import Histogram
@@ -112,8 +117,12 @@ _NAMED_TUPLES = (
     AnomalyCount, AsinhScaling, AutoDecision, Calibration, CodeStatistics, Context, Ensemble, Feedback, Histogram,
     Kernel, KernelMap, Levels, Memory, Packed, Scaling, Tails, Threshold,
 )  # fmt: skip
+_OF_CONTEXT = (ContextRules, Followed, GroupLevels, LastRows, TimeRules, UsualHours)
+_OF_TABLES = {"RowContext": "row_context", "TimeColumn": "roles"}  # these need pyarrow
 RECORDS: dict[str, Record] = {
     **{cls.__name__: named_tuple(known(cls)) for cls in _NAMED_TUPLES},
+    **{cls.__name__: named_tuple(known(cls)) for cls in _OF_CONTEXT},
+    **{name: named_tuple(lazy(f"oddatom.table.{module}", name)) for name, module in _OF_TABLES.items()},
     "ColumnDecision": named_tuple(known(ColumnDecision)),
     "ColumnReference": named_tuple(known(ColumnReference)),
     "CrossConformal": Record(

@@ -132,6 +132,20 @@ def integer(*, least: int = 0, most: str | None = None, name: str | None = None)
     return check
 
 
+def any_text(value: Any, path: str, sizes: Sizes) -> None:
+    """Text that can be written to a file."""
+    demand(type(value) is str, path, "text", value)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        demand(False, path, "text that can be written as UTF-8", value)
+
+
+def truth(value: Any, path: str, sizes: Sizes) -> None:
+    """True or False."""
+    demand(type(value) is bool, path, "true or false", value)
+
+
 def text(options: Collection[str]) -> Rule:
     """One of some names."""
 

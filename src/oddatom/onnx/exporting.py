@@ -172,6 +172,8 @@ def _advice(model: Any) -> str:
     if isinstance(model, Pipeline):
         last = model.steps[-1][0]
         return f"export its last step, pipeline[{last!r}], and take rows through the other steps first."
+    if getattr(model, "context_", None) is not None:  # a TableDetector with groups or times
+        return "its features are made of groups or times, which the format cannot hold. Keep it with oddatom.save."
     if hasattr(model, "encoder_"):  # a TableDetector
         return "export the detector in it, model.detector_, and take tables through model.encoder_.transform first."
     if inner := detector_within(model):

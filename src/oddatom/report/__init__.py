@@ -1,7 +1,24 @@
 """A report of a detection: one HTML file that needs nothing else, not even a network."""
 
 from oddatom.report.content import gather_content
-from oddatom.report.records import AtomUse, ColumnDecision, Curve, DataFacts, HowTo, ReportContent, RowMap, TopRow
+from oddatom.report.records import (
+    AtomUse,
+    ColumnDecision,
+    Curve,
+    DataFacts,
+    GroupRow,
+    GroupTable,
+    HowTo,
+    OddMoment,
+    OverTime,
+    ReportContent,
+    RowGroups,
+    RowMap,
+    RowsAround,
+    RowTimes,
+    TimeBins,
+    TopRow,
+)
 from oddatom.report.render import render_report, write_report
 
 __all__ = [
@@ -9,9 +26,17 @@ __all__ = [
     "ColumnDecision",
     "Curve",
     "DataFacts",
+    "GroupRow",
+    "GroupTable",
     "HowTo",
+    "OddMoment",
+    "OverTime",
     "ReportContent",
+    "RowGroups",
     "RowMap",
+    "RowTimes",
+    "RowsAround",
+    "TimeBins",
     "TopRow",
     "gather_content",
     "render_report",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform
 import warnings as python_warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
 from typing import Any
@@ -20,8 +21,19 @@ from oddatom.exceptions import ParameterError
 from oddatom.report.atoms import odd_atoms
 from oddatom.report.contributions import by_source, oddity_shares
 from oddatom.report.detector import fit_curves, parameter_words, threshold_words
+from oddatom.report.group_table import gather_groups
+from oddatom.report.over_time import find_reasons, gather_over_time
 from oddatom.report.projection import map_points
-from oddatom.report.records import ColumnDecision, DataFacts, HowTo, ReportContent, RowMap, TopRow
+from oddatom.report.records import (
+    ColumnDecision,
+    DataFacts,
+    HowTo,
+    ReportContent,
+    RowGroups,
+    RowMap,
+    RowTimes,
+    TopRow,
+)
 
 SAMPLE_ROWS, SAMPLE_NUMBERS = 20_000, 20_000_000  # that atoms are counted on, and numbers in those rows or their codes
 ODD_PART = 0.25  # of those rows, at most
@@ -33,6 +45,10 @@ OF_P_VALUES = (
     "A p-value says how often a normal row would be as odd. Those of rows that the model was fitted on are cautious."
 )
 NO_P_VALUES = "There are no p-values: the detector was fitted without folds (n_folds)."
+OF_EPISODES = (
+    "One row of each episode is listed, the oddest. A row may be odd because of one before it: then it says what makes "
+    "that one odd, and how many rows ago it was."
+)
 _LIBRARIES = ("oddatom", "numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -55,6 +71,13 @@ def gather_content(
     how_to: Sequence[tuple[str, str]] = (),
     warnings: Sequence[str] = (),
     random_state: Any = 0,
+    listed: np.ndarray | None = None,
+    explained: np.ndarray | None = None,
+    since: np.ndarray | None = None,
+    table_columns: Sequence[str] | None = None,
+    times: RowTimes | None = None,
+    groups: RowGroups | None = None,
+    drawn: Mapping[str, Any] | None = None,
 ) -> ReportContent:
     """Compute all that a report says of rows X under a fitted detector.
 
@@ -93,6 +116,21 @@ def gather_content(
         What to tell the reader.
     random_state : int, RandomState instance or None, default=0
         Draws the rows that are looked at.
+    listed : (n,) int, optional
+        Places of the rows to list, oddest first: of rows in time, one of each episode. None lists the lowest scores.
+    explained : (n, m), optional
+        The features that the scores of the listed rows are due to. None means their own.
+    since : (n,) int, optional
+        Of rows in time, how many rows ago the row was that the score of each listed row is mainly due to.
+    table_columns : m names, optional
+        The column of the table that each of `source_columns` is about: "flow" for "flow: jump". None means the same
+        names.
+    times : RowTimes, optional
+        When every row was; the report then shows scores over time.
+    groups : RowGroups, optional
+        The group of every row; the report then lists the groups. With times every group is a series of its own.
+    drawn : mapping of str to (N,), optional
+        With times, the numbers of columns that may be drawn; only those that make a row odd are read.
     """
     check_is_fitted(detector)
     if n_top < 1:
@@ -100,6 +138,12 @@ def gather_content(
     X = np.asarray(X, np.float64)
     names = _checked_names(X, feature_names, "feature_names")
     sources = names if source_columns is None else _checked_names(X, source_columns, "source_columns")
+    if table_columns is not None:
+        table_columns = _checked_names(X, table_columns, "table_columns")
+    if times is not None:
+        times = replace(times, times=_column(times.times, X, "times"))
+    if groups is not None:
+        groups = replace(groups, groups=_column(groups.groups, X, "groups"))
     rng = check_random_state(random_state)
     numbers = _column(row_numbers, X, "row_numbers") if row_numbers is not None else np.arange(X.shape[0])
     p_values = None if p_values is None else _column(p_values, X, "p_values")
@@ -108,15 +152,26 @@ def gather_content(
         if p_values is None and getattr(detector, "conformal_", None) is not None:
             p_values = detector.p_values(X)
         flagged = flag(scores, detector.offset_, detector.threshold_, p_values)
-        top = np.argsort(scores, kind="stable")[: min(n_top, MOST_TOP)]
+        top = np.argsort(scores, kind="stable") if listed is None else np.asarray(listed, np.int64)
+        explained = _listed(explained, top, "explained")
+        since = _listed(since, top, "since")
+        top = top[: min(n_top, MOST_TOP)]
         usual = X[rng.permutation(X.shape[0])[:USUAL_ROWS]]
-        shares, of_shares = oddity_shares(detector, X[top], usual)
+        shares, of_shares = oddity_shares(detector, X[top] if explained is None else explained[: top.size], usual)
         atoms, of_atoms = _atoms(detector, X, flagged, top, names, rng)
     columns, cells = _cells(X, names, display, top)
     by_column = ((), None) if shares is None else by_source(shares, sources)
+    top_rows = _top_rows(top, numbers, scores, p_values, flagged, cells, since)
+    about = dict(zip(sources, sources if table_columns is None else table_columns, strict=True))
+    about_columns = tuple(str(about[name]) for name in by_column[0])
+    over_time = None
+    if times is not None:
+        reasons = find_reasons(by_column[0], by_column[1], about_columns, columns, cells)
+        over_time = gather_over_time(times, groups, scores, flagged, top, top_rows, reasons, drawn or {})
     curves, axes, of_curves = fit_curves(detector)
     notes = {
         "rows": "Rows are numbered from 0." if row_numbers is None else "",
+        "top": "" if since is None else OF_EPISODES,
         "contributions": of_shares,
         "atoms": of_atoms,
         "curves": of_curves,
@@ -128,7 +183,7 @@ def gather_content(
         data=DataFacts(
             file_name=file_name,
             n_rows=X.shape[0],
-            n_columns=len(set(sources)) if n_columns is None else n_columns,
+            n_columns=len(set(about.values())) if n_columns is None else n_columns,
             when=datetime.now().astimezone().isoformat(" ", "minutes") if when is None else when,
             seed=parameters.get("random_state", ""),
             versions={"Python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
@@ -142,7 +197,7 @@ def gather_content(
         decisions=tuple(ColumnDecision(*decision) for decision in decisions),
         p_values=p_values,
         columns=columns,
-        top=_top_rows(top, numbers, scores, p_values, flagged, cells),
+        top=top_rows,
         contribution_columns=by_column[0],
         contributions=by_column[1],
         row_map=_map(X, scores, flagged, top, numbers, rng),
@@ -152,6 +207,9 @@ def gather_content(
         how_to=tuple(HowTo(*one) for one in how_to),
         warnings=tuple(warnings),
         notes={key: note for key, note in notes.items() if note},
+        over_time=over_time,
+        groups=None if groups is None else gather_groups(groups, scores, flagged),
+        contribution_sources=() if table_columns is None else about_columns,
     )
 
 
@@ -167,6 +225,13 @@ def _column(values: Any, X: np.ndarray, parameter: str) -> np.ndarray:
         demand = f"have an entry for each of the {X.shape[0]} rows of X. Got {len(values)} instead"
         raise _wrong(parameter, demand, values, "pass them for the very rows that are reported.")
     return np.asarray(values)
+
+
+def _listed(values: Any, listed: np.ndarray, parameter: str) -> np.ndarray | None:
+    if values is not None and len(values) != listed.size:
+        demand = f"have an entry for each of the {listed.size} rows listed. Got {len(values)} instead"
+        raise _wrong(parameter, demand, values, "pass them for the rows in {listed}.")
+    return None if values is None else np.asarray(values)
 
 
 def _wrong(parameter: str, demand: str, value: Any, advice: str) -> ParameterError:
@@ -224,6 +289,7 @@ def _top_rows(
     p_values: np.ndarray | None,
     flagged: np.ndarray,
     cells: Sequence[Sequence[str]],
+    since: np.ndarray | None,
 ) -> tuple[TopRow, ...]:
     return tuple(
         TopRow(
@@ -233,6 +299,7 @@ def _top_rows(
             p_value=None if p_values is None else float(p_values[j]),
             is_anomaly=bool(flagged[j]),
             cells=row_cells,
+            since=0 if since is None else int(since[rank - 1]),
         )
         for rank, (j, row_cells) in enumerate(zip(top, cells, strict=True), 1)
     )

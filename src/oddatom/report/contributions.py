@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from oddatom.estimators import OddAtomDetector
+from oddatom.explanations import sum_by_name
 
 OF_SCORE = "The share of the row's oddity that each column has; the shares of a row sum to 100 %."
 OF_SUM = "How much each column pulls the score below that of the usual row, as a share of all that do."
@@ -49,13 +50,10 @@ def by_source(shares: np.ndarray, sources: Sequence[str]) -> tuple[tuple[str, ..
     shares : (n, n_columns)
         Rows sum to 1, or to 0 where there is nothing to share.
     """
-    columns = tuple(dict.fromkeys(sources))
-    place = {name: k for k, name in enumerate(columns)}
     endless = np.isinf(shares)
     shares = np.where(endless.any(axis=1, keepdims=True), endless.astype(float), shares)
     top = shares.max(axis=1, keepdims=True)
     shares = shares / np.where(top > 0.0, top, 1.0)  # sums of the largest numbers overflow
-    out = np.zeros((shares.shape[0], len(columns)))
-    np.add.at(out.T, [place[name] for name in sources], shares.T)
+    columns, out = sum_by_name(shares, sources)
     total = out.sum(axis=1, keepdims=True)
     return columns, out / np.where(total > 0.0, total, 1.0)

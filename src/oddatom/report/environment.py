@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Any
 
-from oddatom.report.numbers import p_text, percent, whole
+from oddatom.report.numbers import ago, p_text, percent, whole
 from oddatom.report.text import cut
 
 _LAYOUT = re.compile(r"(?<=>)\s*\n\s*|(?<=%})\s*\n\s*|\s*\n\s*(?=<|{%)")
@@ -36,7 +36,7 @@ def environment(package: str) -> Any:
     made = Environment(
         loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined, extensions=[DropLayout]
     )
-    made.filters.update(cut=cut, whole=whole, percent=percent, p_text=p_text)
+    made.filters.update(cut=cut, whole=whole, percent=percent, p_text=p_text, ago=ago)
     # Strict JSON without spaces; `tojson` writes <, >, & and ' as \u escapes.
     made.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     return made

@@ -59,7 +59,7 @@ def histogram(scores: np.ndarray, offset: float | None) -> InlineSvg:
     offset : float or None
     """
     finite = scores[np.isfinite(scores)]
-    low, high = _limits(finite, offset)
+    low, high = score_limits(finite, offset)
     edges = _edges(low, high, offset)
     counts, _ = np.histogram(np.clip(finite, low, high), edges)
     odd = edges[1:] <= (-np.inf if offset is None else offset + 1e-9 * (high - low))
@@ -130,8 +130,8 @@ def row_map(rows: RowMap) -> tuple[list[tuple[int, int]], dict[str, str]]:
     return places, dots
 
 
-def _limits(finite: np.ndarray, offset: float | None) -> tuple[float, float]:
-    """Return where the histogram begins and ends: at the least and the largest score, unless they are very far."""
+def score_limits(finite: np.ndarray, offset: float | None) -> tuple[float, float]:
+    """Return where an axis of scores begins and ends: at the least and the largest one, unless they are very far."""
     if not finite.size:
         return 0.0, 1.0
     inner, outer = np.quantile(finite, [0.1, 0.9])

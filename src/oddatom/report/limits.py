@@ -21,6 +21,8 @@ class Limits(NamedTuple):
     words: int = 500  # characters of a sentence
     commands: int = 4000
     points: int = 2000
+    moments: int = 12  # odd rows drawn in time
+    groups: int = 50
 
 
 # From generous to tight: the first that makes a file of at most MOST_BYTES is taken.
@@ -28,6 +30,17 @@ LEVELS = (
     Limits(),
     Limits(columns=40, cell=30, name=30, shares=8, done=80),
     Limits(
-        rows=100, columns=20, cell=12, name=16, shares=5, decisions=100, done=40, warnings=20, words=200, commands=1000
+        rows=100,
+        columns=20,
+        cell=12,
+        name=16,
+        shares=5,
+        decisions=100,
+        done=40,
+        warnings=20,
+        words=200,
+        commands=1000,
+        moments=6,
+        groups=20,
     ),
 )

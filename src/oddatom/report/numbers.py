@@ -20,6 +20,11 @@ def percent(share: float) -> str:
     return f"{points:.0f}\u00a0%" if points >= 10.0 or points == 0.0 else f"{points:.1f}\u00a0%"
 
 
+def ago(n_rows: int) -> str:
+    """Return how many rows ago, in words."""
+    return f"{n_rows:,}\u00a0row{'s' if n_rows != 1 else ''} ago"
+
+
 def p_text(p: float) -> str:
     """Return a p-value to four decimals."""
     return "< 0.0001" if p < 1e-4 else f"{p:.4f}"

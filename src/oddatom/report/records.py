@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -77,6 +77,8 @@ class TopRow:
     is_anomaly : bool
     cells : sequence of str
         Its values in the columns that are displayed.
+    since : int
+        How many rows ago the row was that its score is mainly due to: 0 for itself.
     """
 
     row: int
@@ -85,6 +87,7 @@ class TopRow:
     p_value: float | None
     is_anomaly: bool
     cells: Sequence[str] = ()
+    since: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,183 @@ class RowMap:
     scores: np.ndarray
     ranks: np.ndarray
     flagged: np.ndarray
+
+
+@dataclass(frozen=True)
+class RowTimes:
+    """When every row was.
+
+    Attributes
+    ----------
+    times : (N,)
+        Microseconds since 1970, or what a counter says. A row without a finite time is not drawn.
+    dates : bool
+        Whether they are microseconds.
+    window : int
+        Rows before a row that it is compared with.
+    gap : float
+        A longer step starts anew: no line is drawn across it.
+    name : str
+        Of the column.
+    """
+
+    times: np.ndarray
+    dates: bool
+    window: int
+    gap: float = np.inf
+    name: str = "time"
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """The group of every row.
+
+    Attributes
+    ----------
+    groups : (N,) int
+        Places among the names; negative for a row without a group.
+    names : sequence of str
+    by : str
+        The columns that name them.
+    new : collection of str
+        Groups that training did not have.
+    """
+
+    groups: np.ndarray
+    names: Sequence[str]
+    by: str = "group"
+    new: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class TimeBins:
+    """Values over time: one bin for each time, or for each column of a picture where there are more times.
+
+    Attributes
+    ----------
+    times : (B,)
+        The first of every bin, rising.
+    lowest, highest : (B,)
+        NaN where every value is missing.
+    marked : (B,)
+        The lowest value of a flagged row, NaN where there is none.
+    starts : (B,) bool
+        Whether the line starts anew, after a gap.
+    """
+
+    times: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+    marked: np.ndarray
+    starts: np.ndarray
+
+
+@dataclass(frozen=True)
+class RowsAround:
+    """A column over the rows before and after one of the oddest rows.
+
+    Attributes
+    ----------
+    column : str
+    bins : TimeBins
+    value : float
+        Of the row itself; NaN where it is missing.
+    level : float
+        The median of the window before it; NaN where there is none.
+    """
+
+    column: str
+    bins: TimeBins
+    value: float
+    level: float
+
+
+@dataclass(frozen=True)
+class OddMoment:
+    """One of the oddest rows, in time.
+
+    Attributes
+    ----------
+    row : TopRow
+    time : float
+    group : str
+        Its group, "" where there are none.
+    reason : str
+        What makes it odd, such as "flow: jump"; "" where nothing says so.
+    share : float
+        Of its oddity.
+    value : str
+        Of the row in the column that the reason is about; "" where it may not be shown or is missing.
+    around : RowsAround or None
+        None where that column has no numbers to draw.
+    """
+
+    row: TopRow
+    time: float
+    group: str = ""
+    reason: str = ""
+    share: float = 0.0
+    value: str = ""
+    around: RowsAround | None = None
+
+
+@dataclass(frozen=True)
+class OverTime:
+    """The scores over time.
+
+    Attributes
+    ----------
+    name : str
+        Of the column of times.
+    dates : bool
+    n_rows : int
+        Rows that are drawn.
+    n_series : int
+        Of several series the bins hold the lowest score alone.
+    each : bool
+        Whether every time has a bin of its own.
+    bins : TimeBins
+        Of the scores.
+    moments : sequence of OddMoment
+        The oddest rows, by rank.
+    """
+
+    name: str
+    dates: bool
+    n_rows: int
+    n_series: int
+    each: bool
+    bins: TimeBins
+    moments: Sequence[OddMoment] = ()
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """A group: how many rows it has, how many of them are flagged, its lowest score, whether training had it not."""
+
+    name: str
+    n_rows: int
+    n_flagged: int
+    lowest: float
+    new: bool = False
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """The groups with the largest share of flagged rows.
+
+    Attributes
+    ----------
+    by : str
+        The columns that name them.
+    rows : sequence of GroupRow
+    n_groups : int
+        How many there are, those that are not among the rows too.
+    """
+
+    by: str
+    rows: Sequence[GroupRow]
+    n_groups: int
 
 
 @dataclass(frozen=True)
@@ -149,8 +329,13 @@ class ReportContent:
         How to use the saved model.
     warnings : sequence of str
     notes : mapping of str to str
-        A sentence for "rows", "contributions", "map", "atoms", "curves" or "p_values": how to read it, or why it is
-        missing.
+        A sentence for "rows", "top", "contributions", "map", "atoms", "curves" or "p_values": how to read it, or why it
+        is missing.
+    over_time : OverTime or None
+    groups : GroupTable or None
+    contribution_sources : sequence of str
+        The column of the table that each of `contribution_columns` is about: "flow" for "flow: jump". Empty means the
+        same names.
     """
 
     title: str
@@ -174,3 +359,6 @@ class ReportContent:
     how_to: Sequence[HowTo] = ()
     warnings: Sequence[str] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+    over_time: OverTime | None = None
+    groups: GroupTable | None = None
+    contribution_sources: Sequence[str] = ()

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from oddatom import __version__
 from oddatom._atomic import write_atomic
-from oddatom.report import figures, sections
+from oddatom.report import figures, sections, time_figures
 from oddatom.report.environment import environment
 from oddatom.report.limits import LEVELS, MOST_BYTES, Limits
+from oddatom.report.numbers import score_writer
 from oddatom.report.records import ReportContent
 from oddatom.report.top_rows import BARS, top_rows
 
@@ -60,11 +61,14 @@ def _document(content: ReportContent, limits: Limits) -> str:
             script=script,
             script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             scores=sections.scores(content),
+            over_time=sections.over_time(content, limits),
+            write_score=score_writer(content.scores),
             odd_columns=sections.odd_columns(content),
             top=top_rows(content, limits),
             bars=BARS,
             row_map=sections.row_map(content, limits),
             map_size=(figures.MAP_WIDTH, figures.MAP_HEIGHT),
+            plot_size=(time_figures.WIDTH, time_figures.HEIGHT),
             curves=sections.curves(content, limits),
         )
     )

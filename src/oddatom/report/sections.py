@@ -10,8 +10,10 @@ import numpy as np
 from oddatom.report import figures
 from oddatom.report.limits import Limits
 from oddatom.report.numbers import score_writer, whole
-from oddatom.report.records import ReportContent, RowMap
+from oddatom.report.records import OddMoment, ReportContent, RowMap
 from oddatom.report.text import cut
+from oddatom.report.ticks import time_text
+from oddatom.report.time_figures import TimePlot, rows_plot, score_plot
 
 LEVELS_OF_P = (0.001, 0.01, 0.05)
 COLUMNS_LISTED = 8
@@ -95,3 +97,59 @@ def curves(content: ReportContent, limits: Limits) -> tuple[figures.InlineSvg, s
     x, y = (cut(axis, limits.name) for axis in content.curve_axes)
     label = f"{y} by {x}, {len(lines)} curves: their median goes from {first:.3g} to {last:.3g}."
     return figures.curves(lines, content.curve_axes), label
+
+
+class Moment(NamedTuple):
+    """One of the oddest rows in time: its time as text, the drawing of the rows around it or None, and its label."""
+
+    odd: OddMoment
+    time: str
+    plot: TimePlot | None
+    label: str
+
+
+class Time(NamedTuple):
+    """Scores over time: the drawing, its label, how to read it, and the oddest rows."""
+
+    plot: TimePlot
+    label: str
+    reading: list[str]
+    moments: list[Moment]
+
+
+def over_time(content: ReportContent, limits: Limits) -> Time | None:
+    """Draw the scores over time and the rows around the oddest ones; None where rows have no times."""
+    over = content.over_time
+    if over is None:
+        return None
+    write = score_writer(content.scores)
+    plot = score_plot(over, content.scores, content.offset, limits.moments)
+    first, last = (time_text(float(over.bins.times[k]), over.dates) for k in (0, -1))
+    marked = int((~np.isnan(over.bins.marked)).sum())
+    where = "" if content.offset is None else f" The threshold is {write(content.offset)}."
+    label = (
+        f"Scores of {whole(over.n_rows)} rows over {cut(over.name, limits.name)}, from {first} to {last}; flagged rows "
+        f"at {whole(marked)} place{'s' if marked != 1 else ''}.{where}"
+    )
+    reading = []
+    if over.n_series > 1:
+        reading.append(f"The line is the lowest score of the {whole(over.n_series)} groups at a time.")
+    elif not over.each:
+        reading.append(
+            f"{whole(over.n_rows)} rows are more than a picture can show: the line joins the lowest and the highest "
+            f"score of each of {whole(over.bins.times.size)} stretches of time."
+        )
+    if plot.low is not None:
+        reading.append(f"Scores below {write(plot.low)} are drawn at the lower edge.")
+    moments = [_moment(one, over.dates, limits) for one in over.moments[: limits.moments]]
+    return Time(plot, label, reading, moments)
+
+
+def _moment(odd: OddMoment, dates: bool, limits: Limits) -> Moment:
+    around, time = odd.around, time_text(odd.time, dates)
+    if around is None:
+        return Moment(odd, time, None, "")
+    usual = "" if np.isnan(around.level) else f", usually {around.level:.6g}"
+    value = "missing" if np.isnan(around.value) else f"{around.value:.6g}"
+    label = f"{cut(around.column, limits.name)} around row {odd.row.row}: {value} at {time}{usual}."
+    return Moment(odd, time, rows_plot(around, odd, dates), label)

@@ -17,16 +17,17 @@ _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 
 class Share(NamedTuple):
-    """A column that makes a row odd: its share, the length of its bar in percent, and the row's value in it."""
+    """What makes a row odd: its share, the length of its bar in percent, its column, and the row's value in that."""
 
     name: str
     share: float
     length: float
+    column: str
     value: str
 
 
 class TableRow(NamedTuple):
-    """A row of the table: its score as text, its largest shares, those of the bars shown at once by column."""
+    """A row of the table: its score as text, its largest shares, the sums of the bars shown at once by column."""
 
     row: TopRow
     score: str
@@ -47,7 +48,10 @@ def top_rows(content: ReportContent, limits: Limits) -> Table:
     rows = []
     for k, row in enumerate(content.top[: limits.rows]):
         shares = _shares(content, k, limits)
-        rows.append(TableRow(row, write(row.score), shares, {one.name: one.share for one in shares[:BARS]}))
+        hot: dict[str, float] = {}
+        for one in shares[:BARS]:
+            hot[one.column] = hot.get(one.column, 0.0) + one.share
+        rows.append(TableRow(row, write(row.score), shares, hot))
     columns = [
         (name, "n" if all(not one.row.cells[c] or _NUMBER.fullmatch(one.row.cells[c]) for one in rows) else "t")
         for c, name in enumerate(content.columns[: limits.columns])
@@ -62,8 +66,14 @@ def _shares(content: ReportContent, k: int, limits: Limits) -> list[Share]:
     own, largest = content.contributions[k], float(content.contributions.max())
     values = dict(zip(content.columns, content.top[k].cells, strict=False))
     order = [c for c in np.argsort(-own, kind="stable")[: limits.shares] if own[c] >= LEAST_SHARE]
-    names = [content.contribution_columns[c] for c in order]
+    columns = content.contribution_sources or content.contribution_columns
     return [
-        Share(name, float(own[c]), 100 * float(own[c]) / largest, values.get(name, ""))
-        for c, name in zip(order, names, strict=True)
+        Share(
+            content.contribution_columns[c],
+            float(own[c]),
+            100 * float(own[c]) / largest,
+            columns[c],
+            values.get(columns[c], ""),
+        )
+        for c in order
     ]

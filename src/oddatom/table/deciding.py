@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from oddatom.table.dates import DATE_FORMATS, ISO, quick_dates, read_dates
+from oddatom.context.clock import DAY
+from oddatom.table.dates import (
+    CLOCK,
+    DATE_FORMATS,
+    ISO,
+    choose_features,
+    feature_outputs,
+    quick_dates,
+    read_dates,
+    read_times,
+)
 from oddatom.table.decision import ColumnDecision, leave_out
-from oddatom.table.forms import DAY, Values, date_text, dates, numbers
+from oddatom.table.forms import Values, date_text, dates, numbers, times
 from oddatom.table.ids import number_id, text_id
 from oddatom.table.large_numbers import note_large_numbers
 from oddatom.table.running import runs_as_counter, runs_as_time
@@ -31,6 +41,16 @@ from oddatom.table.words import (
 
 MOSTLY = 0.9  # share of a text column's values that must be numbers, or dates, for it to hold numbers, or dates
 SHOWN = 5  # levels named in a reason
+_WITH_TIME = "; --time (time= in Python) compares each row with those before it"
+_IN_ORDER = f"it is the time of the rows, which come in its order{_WITH_TIME}"
+_COUNTS = f"it runs with the rows, as a time or a counter does{_WITH_TIME}"
+_FEATURES = {  # of dates, as a reason names them
+    "weekday": "weekday",
+    "weekday cycle": "weekday",
+    "month": "month",
+    "month cycle": "month",
+    "time cycle": "time of day",
+}
 
 
 class Rules(NamedTuple):
@@ -79,6 +99,8 @@ def _decide(name: str, values: Values, rules: Rules) -> ColumnDecision:
         return _boolean(name, values.data, rules, 0)
     if values.form == "dates":
         return _date(name, values.data, rules, ISO, 0)
+    if values.form == "times":
+        return _time(name, values.data, rules, 0)
     return _number(name, values.data, rules, PLAIN, 0, values.exact, values.exact is not None)
 
 
@@ -114,6 +136,9 @@ def _decide_text(name: str, values: Values, rules: Rules) -> ColumnDecision:
             style, read, n_read = _best(words, counts, DATE_FORMATS, read_dates)
             if n_read >= enough:
                 return _date(name, dates(words.spread(read)).data, rules, style, int(counts.sum()) - n_read)
+            _, read, n_read = _best(words, counts, (CLOCK,), read_times)
+            if n_read >= enough:
+                return _time(name, times(words.spread(read)).data, rules, int(counts.sum()) - n_read)
     return _text(name, words, counts, rules)
 
 
@@ -161,11 +186,11 @@ def _number(
     if not rules.named and (reason := number_id(name, data, exact, whole)):
         return leave_out(name, "number", reason, n_missing)
     if not rules.named and runs_as_counter(data):
-        return leave_out(name, "number", "it runs with the rows, as a time or a counter does", n_missing)
+        return leave_out(name, "time", _COUNTS, n_missing)
     fill = np.nan if rules.codes else _median(values)
     written = "" if style == PLAIN else f", written as {style}"
     reason = f"number{written}" + _filled(f"median {fill:.6g}", n_missing, n_unread, "numbers", rules)
-    return _single(name, "number", reason, rules, n_missing, fill, style=style)
+    return _numeric(name, "number", reason, rules, n_missing, fill, style=style)
 
 
 def _boolean(name: str, data: np.ndarray, rules: Rules, n_unread: int) -> ColumnDecision:
@@ -173,7 +198,7 @@ def _boolean(name: str, data: np.ndarray, rules: Rules, n_unread: int) -> Column
     n_missing = data.size - values.size
     fill = float(2 * np.count_nonzero(values) >= values.size)
     reason = "boolean" + _filled("true" if fill else "false", n_missing, n_unread, "booleans", rules)
-    return _single(name, "boolean", reason, rules, n_missing, np.nan if rules.codes else fill)
+    return _numeric(name, "boolean", reason, rules, n_missing, np.nan if rules.codes else fill)
 
 
 def _date(name: str, data: np.ndarray, rules: Rules, style: str, n_unread: int) -> ColumnDecision:
@@ -184,22 +209,44 @@ def _date(name: str, data: np.ndarray, rules: Rules, style: str, n_unread: int) 
     if rules.dates == "drop":
         return leave_out(name, "date", "dates='drop'", n_missing)
     if not rules.named and runs_as_time(data):
-        return leave_out(name, "date", "it is the time of the rows, which come in its order", n_missing)
+        return leave_out(name, "time", _IN_ORDER, n_missing)
     center = _median(values)
     day = date_text(np.array([np.floor(center / DAY) * DAY]))[0].as_py()
     written = "" if style == ISO else f", written as {style}"
-    reason = f"date{written}, days since {day}" + _filled("the median", n_missing, n_unread, "dates", rules)
-    fill = np.nan if rules.codes else 0.0
-    return _single(name, "date", reason, rules, n_missing, fill, center=center, style=style)
+    features, rare = choose_features(values, rules.codes)
+    named = "".join(f", {_FEATURES[feature]}" for feature in features if feature in _FEATURES)
+    reason = f"date{written}, days since {day}{named}" + _filled("the median", n_missing, n_unread, "dates", rules)
+    fill, outputs = np.nan if rules.codes else 0.0, [name, *feature_outputs(name, features)]
+    more = {"center": center, "style": style, "date_features": features, "rare_weekdays": rare}
+    return _numeric(name, "date", reason, rules, n_missing, fill, outputs, **more)
 
 
-def _single(
-    name: str, kind: str, reason: str, rules: Rules, n_missing: int, fill: float, **more: Any
+def _time(name: str, data: np.ndarray, rules: Rules, n_unread: int) -> ColumnDecision:
+    n_missing = int(np.count_nonzero(np.isnan(data)))
+    if n_missing == data.size:
+        return _empty(name, data.size)
+    if not rules.named and runs_as_time(data):
+        return leave_out(name, "time", _IN_ORDER, n_missing)
+    reason = "time of day" + _filled("the centre of the clock", n_missing, n_unread, "times of day", rules)
+    fill, outputs = np.nan if rules.codes else 0.0, [f"{name} sin", f"{name} cos"]
+    more = {"style": CLOCK, "date_features": ["time cycle"]}
+    return _numeric(name, "time of day", reason, rules, n_missing, fill, outputs, **more)
+
+
+def _numeric(
+    name: str,
+    kind: str,
+    reason: str,
+    rules: Rules,
+    n_missing: int,
+    fill: float,
+    outputs: Sequence[str] = (),
+    **more: Any,
 ) -> ColumnDecision:
-    """Return the decision that a column becomes one number, and perhaps whether it is missing."""
+    """Return the decision that a column becomes numbers, one by default, and perhaps whether it is missing."""
     indicator = (n_missing > 0 and not rules.codes) or rules.always_indicate
-    outputs = [name, *_indicators(name, indicator)]
-    return ColumnDecision(name, kind, "number", reason, outputs, n_missing, indicator, fill, **more)
+    found = [*(outputs or [name]), *_indicators(name, indicator)]
+    return ColumnDecision(name, kind, "number", reason, found, n_missing, indicator, fill, **more)
 
 
 def _text(name: str, words: Words, counts: np.ndarray, rules: Rules) -> ColumnDecision:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import chi2, kstwobign, norm
 
-from oddatom.table.decision import ColumnDecision
+from oddatom.context.grouped import equal_steps
+from oddatom.table.decision import DAYS, ColumnDecision
 
 POINTS = 257  # quantiles of the training values that are kept
 FEWEST_ROWS, MOST_ROWS = 100, 10_000  # fewer new rows are not compared, and of more those at equal steps are
@@ -74,7 +75,7 @@ def take_references(numbers: np.ndarray, codes: Sequence[bool]) -> list[ColumnRe
         Columns that hold codes of categories.
     """
     found = []
-    numbers = _some_rows(numbers)
+    numbers = equal_steps(numbers, MOST_ROWS)
     for column, coded in zip(numbers.T, codes, strict=True):
         values = column[_present(column, coded)]
         points, shares = np.empty(0), np.empty(0)
@@ -90,7 +91,7 @@ def find_drift(numbers: np.ndarray, references: Sequence[ColumnReference]) -> li
     """Return the columns of encoded rows that have moved, those that moved most first."""
     if numbers.shape[0] < FEWEST_ROWS or not references:
         return []
-    numbers = _some_rows(numbers)
+    numbers = equal_steps(numbers, MOST_ROWS)
     level = LEVEL / (2 * len(references))
     found = []
     for place, (column, reference) in enumerate(zip(numbers.T, references, strict=True)):
@@ -101,27 +102,28 @@ def find_drift(numbers: np.ndarray, references: Sequence[ColumnReference]) -> li
     return sorted(found, key=lambda drift: -drift.size)
 
 
-def drift_words(found: Sequence[Drift], decisions: Sequence[ColumnDecision]) -> str:
+def drift_words(found: Sequence[Drift], decisions: Sequence[ColumnDecision], can_update: bool = True) -> str:
     """Return the message that columns have moved."""
-    sources = [decision for decision in decisions for _ in decision.outputs]
+    sources = [(decision.name, feature) for decision in decisions for feature in decision.output_features]
     by_name: dict[str, str] = {}
     for drift in found:
-        source = sources[drift.place]
-        days = source.kind == "date" and drift.shift is not None
-        by_name.setdefault(source.name, f"median {drift.shift:+.3g} days" if days else drift.words)
+        name, feature = sources[drift.place]
+        if feature == DAYS and drift.shift is not None:
+            by_name[name] = f"median {drift.shift:+.3g} days"  # says more than other weekdays or months
+        elif feature in ("", DAYS):
+            by_name.setdefault(name, drift.words)
+        else:
+            plural = f"{feature.removeprefix('rare ').removesuffix(' cycle')}s"
+            words = drift.words.replace("categories", plural) if drift.shift is None else f"other {plural}"
+            by_name.setdefault(name, words)
     several = len(by_name) > 1
     listed = "; ".join(f"{name}: {words}" for name, words in list(by_name.items())[:SHOWN])
     more = f"; and {len(by_name) - SHOWN} more" if len(by_name) > SHOWN else ""
     return (
         f"{len(by_name)} column{'s have' if several else ' has'} moved since training ({listed}{more}). Scores and "
         "p-values compare with the training rows, so that more rows may be flagged than are odd today. Fit again, "
-        "update the model (`oddatom update`, partial_fit), or leave such columns out."
+        f"{'update the model (`oddatom update`, partial_fit), ' if can_update else ''}or leave such columns out."
     )
-
-
-def _some_rows(numbers: np.ndarray) -> np.ndarray:
-    """Return rows at equal steps, at most so many as a comparison needs."""
-    return numbers[:: -(-numbers.shape[0] // MOST_ROWS)] if numbers.shape[0] > MOST_ROWS else numbers
 
 
 def _present(column: np.ndarray, coded: bool) -> np.ndarray:

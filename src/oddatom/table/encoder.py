@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -35,7 +35,8 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
       semicolons in the file, say what the comma in "1,234" means; a missing value becomes the median, and a column
       "age is missing" marks it where training had missing values;
     - booleans, also as words (true, yes, on, …), become 0 and 1, a missing value the commoner of the two;
-    - dates, also as text, become days since the median;
+    - dates, also as text, become days since the median, weekday and month where some of these are rare, and the time of
+      day as a point on a circle; times of day become that point alone;
     - the time of the rows is left out: dates in the order of the rows, epochs and counters, which would make every
       later row odd (see `running.py`); `columns` takes them all the same;
     - text with up to `max_levels` values becomes a column for each, "colour=red", and one, "colour is new", for values
@@ -146,8 +147,11 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         """
         return self._learn(X, type(self).__name__, 3)
 
-    def _learn(self, X: Any, owner: str, stacklevel: int) -> Self:
-        """Fit; errors name `owner`, and warnings are those of the caller at `stacklevel`."""
+    def _learn(self, X: Any, owner: str, stacklevel: int, roles: Mapping[str, tuple[str, str]] = {}) -> Self:
+        """Fit; errors name `owner`, and warnings are those of the caller at `stacklevel`.
+
+        Columns with a role are left out: `roles` has the kind and the reason of each, by name.
+        """
         check_parameters(self, self._advice)
         with old_model_on_error(self):
             table = as_columns(X)
@@ -157,7 +161,9 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             rules = Rules(int(self.max_levels), self.dates, self.missing == "always", named, codes=codes)
             decisions = []
             for i, name in enumerate(table.names):
-                if name in ids:
+                if name in roles:
+                    decisions.append(leave_out(name, *roles[name]))
+                elif name in ids:
                     decisions.append(leave_out(name, "id", "it names the rows"))
                 elif name in ignored:
                     decisions.append(leave_out(name, "ignored", "it is ignored"))
@@ -254,24 +260,7 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
 
     def _named(self, parameter: str, table: Columns, owner: str) -> set[str]:
         """Return the names of the columns that a parameter names."""
-        given = getattr(self, parameter)
-        listed = [] if given is None else [given] if isinstance(given, (str, Integral)) else list(given)
-        names = set()
-        for column in listed:
-            name = str(column)
-            if isinstance(column, Integral) and not table.named and int(column) in range(len(table.names)):
-                name = table.names[int(column)]
-            if name not in table.names:
-                known = some([repr(name) for name in table.names])
-                raise ParameterError(
-                    owner,
-                    parameter,
-                    f"must name columns of the table. Got {column!r} instead.",
-                    value=given,
-                    advice=f"It has {known}.",
-                )
-            names.add(name)
-        return names
+        return set(named_columns(getattr(self, parameter), parameter, table, owner))
 
     def _positions(self, table: Columns, owner: str, stacklevel: int) -> list[int | None]:
         """Return where the training table's columns are: by name where both tables have names, else by position."""
@@ -301,6 +290,27 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         elif table.named:
             warnings.warn(f"X has feature names, but {owner} was fitted without feature names", stacklevel=stacklevel)
         return list(range(len(table.names)))
+
+
+def named_columns(given: Any, parameter: str, table: Columns, owner: str) -> list[str]:
+    """Return the names of the columns that a parameter names, in the order given; raise where one is not there."""
+    listed = [] if given is None else [given] if isinstance(given, (str, Integral)) else list(given)
+    names = []
+    for column in listed:
+        name = str(column)
+        if isinstance(column, Integral) and not table.named and int(column) in range(len(table.names)):
+            name = table.names[int(column)]
+        if name not in table.names:
+            known = some([repr(name) for name in table.names])
+            raise ParameterError(
+                owner,
+                parameter,
+                f"must name columns of the table. Got {column!r} instead.",
+                value=given,
+                advice=f"It has {known}.",
+            )
+        names.append(name)
+    return names
 
 
 def _check_size(table: Columns, owner: str) -> None:

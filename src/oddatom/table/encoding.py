@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from oddatom.arrays.arrow import pa, pc
-from oddatom.table.dates import ISO, quick_dates, read_dates
+from oddatom.context.clock import DAY
+from oddatom.table.dates import ISO, feature_columns, quick_dates, read_dates, read_times
 from oddatom.table.decision import ColumnDecision
-from oddatom.table.forms import DAY, Values, dates, numbers
+from oddatom.table.forms import Values, dates, numbers, times
 from oddatom.table.words import PLAIN, quick_numbers, read_booleans, read_numbers, split_words
 
 
@@ -47,13 +49,22 @@ def encode(decision: ColumnDecision, values: Values, out: np.ndarray) -> Trouble
     else:
         data, n_unread, example = _READERS[decision.kind](values, decision.style)
         missing = np.isnan(data)
-        if decision.kind == "date":
-            data = (data - decision.center) / DAY
-        out[:, 0] = np.where(missing, decision.fill, data)
+        for k, column in enumerate(_columns(decision, data)):
+            out[:, k] = column
     if decision.indicator:
         out[:, -1] = missing
     expected = decision.indicator or decision.action == "code" or decision.n_missing > 0
     return Trouble(n_unread, example, 0 if expected else int(np.count_nonzero(missing)) - n_unread)
+
+
+def _columns(decision: ColumnDecision, data: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the columns of numbers, booleans, dates or times of day, as they were read."""
+    if decision.kind != "time of day":
+        days = (data - decision.center) / DAY if decision.kind == "date" else data
+        yield np.where(np.isnan(data), decision.fill, days)
+    if decision.date_features:
+        microseconds = data if decision.kind == "date" else 1e6 * data
+        yield from feature_columns(microseconds, decision)
 
 
 def _encode_text(decision: ColumnDecision, values: Values, out: np.ndarray) -> np.ndarray:
@@ -81,7 +92,9 @@ _Read = tuple[np.ndarray, int, str]
 def _read_number(values: Values, style: str) -> _Read:
     if values.form in ("numbers", "booleans"):
         return values.data, 0, ""
-    if values.form == "dates":
+    if values.form == "times" and values.native is not None:  # in old models they are numbers
+        return values.native, 0, ""
+    if values.form in ("dates", "times"):
         return _unread(values)
     if values.native is not None:  # not to be read in the text's style
         other = pc.if_else(pa.array(np.isnan(values.native)), values.data, pa.scalar(None, pa.large_string()))
@@ -108,7 +121,7 @@ def _read_boolean(values: Values, style: str) -> _Read:
 def _read_date(values: Values, style: str) -> _Read:
     if values.form == "dates":
         return values.data, 0, ""
-    if values.form in ("numbers", "booleans"):
+    if values.form in ("numbers", "booleans", "times"):
         return _unread(values)
     quick = quick_dates(values.data) if style == ISO else None
     if quick is not None:
@@ -121,6 +134,15 @@ def _any_date(words: Any, style: str) -> np.ndarray:
     """Return dates in the column's style; ISO dates cannot be taken for another."""
     read = read_dates(words, style)
     return read if style == ISO else np.where(np.isnan(read), read_dates(words, ISO), read)
+
+
+def _read_time(values: Values, style: str) -> _Read:
+    if values.form == "times":
+        return values.data, 0, ""
+    if values.form in ("numbers", "booleans", "dates"):
+        return _unread(values)
+    data, n_unread, example = _read_words(values, read_times)
+    return times(data).data, n_unread, example
 
 
 def _read_words(values: Values, read: Any) -> _Read:
@@ -137,4 +159,9 @@ def _unread(values: Values) -> _Read:
     return _read_words(values, lambda words: np.full(len(words), np.nan))
 
 
-_READERS = {"number": _read_number, "boolean": _read_boolean, "date": _read_date}
+_READERS = {"number": _read_number, "boolean": _read_boolean, "date": _read_date, "time of day": _read_time}
+
+
+def read_values(kind: str, values: Values, style: str) -> np.ndarray:
+    """Return values as numbers of a kind, "number", "boolean" or "date", NaN where they cannot be read."""
+    return _READERS[kind](values, style)[0]

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oddatom.arrays.arrow import pa, pc
+from oddatom.context.clock import DAY
 
 MICROSECONDS = {"s": 1e6, "ms": 1e3, "us": 1.0}  # in a unit; a nanosecond is cut to microseconds
-DAY = 86_400e6  # microseconds
 YEARS = (-62_135_596_800e6, 253_402_300_800e6)  # years 1 to 9999, as in ISO dates
 
 
@@ -22,16 +22,17 @@ class Values(NamedTuple):
 
     Attributes
     ----------
-    form : {"numbers", "booleans", "dates", "text", "empty", "other"}
+    form : {"numbers", "booleans", "dates", "times", "text", "empty", "other"}
     data : ndarray of float64, or pyarrow.LargeStringArray for text
         Missing is NaN or null; nothing is infinite. Booleans are 0 and 1, dates are microseconds since 1970, from UTC
-        where they have a time zone. Empty and other columns (lists, bytes) hold the values' text.
+        where they have a time zone, times of day are seconds since midnight. Empty and other columns (lists, bytes)
+        hold the values' text.
     exact : pyarrow.Array or None
         Integers before they became floats.
     category : bool
         Whether the table's type says that values are categories.
     native : ndarray of float64 or None
-        The numbers among text, NaN elsewhere.
+        The numbers among text, NaN elsewhere; the seconds of times whose type is that of a column.
     """
 
     form: str
@@ -44,6 +45,8 @@ class Values(NamedTuple):
         """Return the values as text."""
         if self.form == "dates":
             return date_text(self.data)
+        if self.form == "times":
+            return time_text(self.data)
         return self.data if isinstance(self.data, pa.Array) else number_text(self.data)
 
 
@@ -59,6 +62,11 @@ def dates(microseconds: np.ndarray) -> Values:
     return Values("dates", np.where((microseconds >= YEARS[0]) & (microseconds < YEARS[1]), microseconds, np.nan))
 
 
+def times(seconds: np.ndarray) -> Values:
+    """Return times of day; what is outside a day is missing."""
+    return Values("times", np.where((seconds >= 0.0) & (seconds < DAY / 1e6), seconds, np.nan))
+
+
 def number_text(data: np.ndarray) -> Any:
     """Return the shortest text that reads back as the number: "1" for 1.0."""
     return pa.array(data + 0.0, mask=np.isnan(data)).cast(pa.large_string())
@@ -70,6 +78,14 @@ def date_text(microseconds: np.ndarray) -> Any:
     stamps = np.where(missing, 0.0, microseconds).astype(np.int64).view("M8[us]")
     text = pa.array(np.datetime_as_string(stamps).astype(object), pa.large_string(), mask=missing)
     return pc.replace_substring_regex(text, r"(T00:00:00)?\.0+$", "")
+
+
+def time_text(seconds: np.ndarray) -> Any:
+    """Return times of day as hours, minutes and seconds: "18:00:00"."""
+    missing = np.isnan(seconds)
+    stamps = np.minimum(np.round(np.where(missing, 0.0, seconds) * 1e6), DAY - 1.0).astype(np.int64).view("M8[us]")
+    text = pa.array(np.datetime_as_string(stamps).astype(object), pa.large_string(), mask=missing)
+    return pc.replace_substring_regex(text, r"^.*T|\.0+$", "")
 
 
 def no_values(n_rows: int) -> Values:
@@ -105,7 +121,8 @@ def from_arrow(array: Any) -> Values:
         return dates(_microseconds(array))
     if types.is_time(kind) or types.is_duration(kind):
         width = pa.int32() if types.is_time32(kind) else pa.int64()
-        return numbers(_floats(array.cast(width)) * (MICROSECONDS.get(kind.unit, 1e-3) / 1e6))
+        seconds = _floats(array.cast(width)) * (MICROSECONDS.get(kind.unit, 1e-3) / 1e6)
+        return times(seconds)._replace(native=seconds) if types.is_time(kind) else numbers(seconds)
     text = [None if value is None else str(value) for value in array.to_pylist()]
     return Values("other", pa.array(text, pa.large_string()))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from oddatom.arrays.arrow import pa
 from oddatom.exceptions import OddAtomError
-from oddatom.table.forms import Values, date_text, dates, no_values, number_text, numbers
+from oddatom.table.forms import Values, date_text, dates, no_values, number_text, numbers, time_text, times
 
 EPOCH = datetime.datetime(1970, 1, 1)
 MICROSECOND = datetime.timedelta(microseconds=1)
@@ -48,6 +48,8 @@ def from_objects(values: np.ndarray) -> Values:
         return numbers(_fill(n_rows, np.concatenate(list(found.values())), values, _number), _exact(values, whole))
     if set(found) == {"dates"}:
         return dates(_fill(n_rows, found["dates"], values, _microseconds))
+    if set(found) == {"times"}:
+        return times(_fill(n_rows, found["times"], values, _seconds))
     text = np.full(n_rows, None, dtype=object)
     for sort, rows in found.items():
         text[rows] = _text(sort, values[rows])
@@ -79,6 +81,8 @@ def _sort(kind: type) -> str:
         return "booleans"
     if issubclass(kind, (datetime.date, np.datetime64)):
         return "dates"
+    if issubclass(kind, datetime.time):
+        return "times"
     if issubclass(kind, (complex, np.complexfloating)):
         advice = "Pass the real and the imaginary part as two columns."
         raise OddAtomError("Complex data not supported.", parameter="X", value=kind, advice=advice)
@@ -125,14 +129,21 @@ def _microseconds(value: Any) -> float:
     return float((value.replace(tzinfo=None) - EPOCH - offset) // MICROSECOND)
 
 
+def _seconds(value: datetime.time) -> float:
+    """Return seconds since midnight, of the clock that the time was read from."""
+    return (value.hour * 60 + value.minute) * 60 + value.second + value.microsecond / 1e6
+
+
 def _text(sort: str, values: np.ndarray) -> list[Any]:
-    """Return the text of values of one sort; it reads back as the same number or date."""
+    """Return the text of values of one sort; it reads back as the same number, date or time."""
     if sort in ("numbers", "booleans"):
         data = np.array([_number(value) for value in values])
         data[~np.isfinite(data)] = np.nan
         return number_text(data).to_pylist()
     if sort == "dates":
         return date_text(np.array([_microseconds(value) for value in values])).to_pylist()
+    if sort == "times":
+        return time_text(np.array([_seconds(value) for value in values])).to_pylist()
     return [str(value).encode("utf-8", "replace").decode() for value in values]
 
 

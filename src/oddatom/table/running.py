@@ -12,7 +12,7 @@ FEW_ROWS = 20  # below it, an order is no wonder
 IN_ORDER = 0.98  # share of the steps from row to row that go the same way, or stand
 LEAST_DISTINCT = 10  # of the dates: fewer are groups of rows
 EVEN = 0.95  # share of the steps of a counter that are alike
-EPOCHS = ((1e8, 4e9), (1e11, 4e12), (1e14, 4e15), (1e17, 4e18))  # 1973 to 2096 in s, ms, µs and ns
+EPOCHS = ((1e8, 4e9, 1e6), (1e11, 4e12, 1e3), (1e14, 4e15, 1.0), (1e17, 4e18, 1e-3))  # 1973 to 2096; µs in the unit
 
 
 def runs_as_time(data: np.ndarray) -> bool:
@@ -29,12 +29,20 @@ def runs_as_counter(data: np.ndarray) -> bool:
     values = data[~np.isnan(data)]
     if values.size < FEW_ROWS or not np.all(values == np.floor(values)) or not _in_order(values):
         return False
-    low, high = float(values.min()), float(values.max())
-    if any(least <= low and high <= most for least, most in EPOCHS):
+    if epoch_unit(values) > 0.0:
         return 2 * np.unique(values).size >= values.size
     steps = _steps(values)
     usual = float(np.median(steps))
     return usual != 0.0 and bool(np.mean(steps == usual) >= EVEN)
+
+
+def epoch_unit(data: np.ndarray) -> float:
+    """Return the microseconds of the unit in which numbers are times since 1970, 0 where they are none."""
+    values = data[~np.isnan(data)]
+    if not values.size:
+        return 0.0
+    low, high = float(values.min()), float(values.max())
+    return next((unit for least, most, unit in EPOCHS if least <= low and high <= most), 0.0)
 
 
 def _steps(values: np.ndarray) -> np.ndarray:

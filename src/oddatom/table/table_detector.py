@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, clone
-from sklearn.utils._param_validation import HasMethods
+from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom._documented import DocumentedMixin
 from oddatom.arrays.arrow import pa
+from oddatom.ensemble.shares import share_out
 from oddatom.estimators import OddAtomDetector
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import check_parameters, old_model_on_error
-from oddatom.exceptions import DriftWarning
-from oddatom.explanations import Explanation, as_frame_like
+from oddatom.exceptions import OddAtomError
+from oddatom.explanations import Explanation, as_frame_like, sum_by_name
 from oddatom.table.decision import ColumnDecision
-from oddatom.table.drift import ColumnReference, drift_words, find_drift, take_references
 from oddatom.table.encoder import TableEncoder
-
-_OF_ENCODER = ("columns", "ignore", "id", "max_levels", "dates", "missing")
+from oddatom.table.placed_rows import OF_ENCODER, PlacedRowsMixin, Prepared
+from oddatom.table.row_context import (
+    Placed,
+    has_stretches,
+    rows_to_explain,
+)
 
 
 def _detector_has(method: str) -> Callable[[Any], bool]:
@@ -36,7 +40,7 @@ def _detector_has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
+class TableDetector(DocumentedMixin, PlacedRowsMixin, SaveMixin, OutlierMixin, BaseEstimator):
     """Anomaly detection in tables as they are: numbers, text, dates, booleans, ids, missing values.
 
     A `TableEncoder` turns the table into numbers, and a detector scores them. `OddAtomDetector` gets categories as
@@ -60,6 +64,17 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
     missing : {"seen", "always"}, default="seen"
         Where to mark missing values, for detectors other than `OddAtomDetector`: in columns that had some at training,
         or in every column. For `OddAtomDetector` "seen" marks none. See `TableEncoder` for the parameters above.
+    time : str or int, default=None
+        The column that says when a row was: dates, epochs or a counter. Every number is then also compared with the
+        rows before it: by its change, its distance from their median in units of their spread and, where training
+        covers three days or weeks, its distance from what is usual at that hour and weekday. A row is odd by itself, or
+        because many of the rows before it are. See "Rows in time" below.
+    by : str, int or sequence of them, default=None
+        Columns that name the group of a row, such as a machine: numbers are then compared within their group. Groups
+        that training did not have are compared with all rows. With `time`, every group is a series of its own.
+    window : int, default=None
+        Rows before a row that it is compared with, with `time`. None takes a minute, an hour, a day, a month or a year
+        of rows where that makes 24 to 96 of them, and otherwise 48; at most a tenth of the rows.
     random_state : int, RandomState instance or None, default=None
         Replaces the `random_state` of the detector, where it has one. None keeps it.
 
@@ -68,12 +83,16 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
     encoder_ : TableEncoder
         Fitted; `encoder_.describe()` says what is done with every column.
     detector_ : estimator
-        Fitted to the encoded rows, `encoder_.transform(X)`.
+        Fitted to the encoded rows, `encoder_.transform(X)`; with a `context_` to features that are made of these.
     columns_ : list of ColumnDecision
         What was decided about every column of the training table.
     reference_ : list of ColumnReference
         What is kept of every encoded column. `score_samples`, `decision_function`, `predict` and `p_values` compare 100
         rows or more with it, and warn (`DriftWarning`) where a column has moved.
+    context_ : RowContext or None
+        How rows are placed in their groups and times; None where there is nothing to place.
+    followed_ : Followed
+        With `time`: the last rows of training and of what was scored since.
     threshold_ : Threshold
         The threshold in force, where the detector has one.
     n_anomalies_ : AnomalyCount
@@ -82,6 +101,15 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         `decision_function = score_samples - offset_`, where the detector has it.
     n_features_in_, feature_names_in_ : as in scikit-learn
         Of the table, not of the encoded rows.
+
+    Notes
+    -----
+    Rows in time. A table is put in order before its rows are scored, and its scores come back in the order of the
+    table. A row is compared with rows of earlier times alone, so a stream may be scored as it comes, row by row or in
+    batches of any size, and gets the same scores to the last bit: the model keeps the last rows that it scored. Rows
+    that are scored again get the scores that they had, as long as the model has the rows before them: it keeps about
+    the last thousand. Nothing before a step that is longer than a window counts. `fit` forgets what was scored; copies
+    of the model (pickle, `save`) keep it.
 
     Examples
     --------
@@ -96,18 +124,20 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
     'colour'
     """
 
-    encoder_: TableEncoder
-    detector_: Any
-    reference_: list[ColumnReference]
-
     _parameter_constraints: ClassVar[dict] = {
         "detector": [HasMethods(["fit"]), None],
-        **{name: TableEncoder._parameter_constraints[name] for name in _OF_ENCODER},
+        **{name: TableEncoder._parameter_constraints[name] for name in OF_ENCODER},
+        "time": [str, Integral, None],
+        "by": [str, Integral, "array-like", None],
+        "window": [Interval(Integral, 2, None, closed="left"), None],
         "random_state": ["random_state"],
     }
     _advice: ClassVar[dict[str, str]] = {
         "detector": "Pass a detector, such as OddAtomDetector(); None means that one.",
         **TableEncoder._advice,
+        "time": "One name.",
+        "by": "One name or a list of them.",
+        "window": "A number of rows; 24 is a usual length.",
     }
 
     def __init__(
@@ -120,6 +150,9 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         max_levels: int = 20,
         dates: str = "number",
         missing: str = "seen",
+        time: str | int | None = None,
+        by: str | int | Sequence[str | int] | None = None,
+        window: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.detector = detector
@@ -129,6 +162,9 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         self.max_levels = max_levels
         self.dates = dates
         self.missing = missing
+        self.time = time
+        self.by = by
+        self.window = window
         self.random_state = random_state
 
     def set_params(self, **params: Any) -> Self:
@@ -166,9 +202,7 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         """
         check_parameters(self, self._advice)
         with old_model_on_error(self):
-            encoder, detector, numbers = self._fit_encoder(X)
-            detector.fit(numbers, y, **fit_params)
-            self._take(encoder, detector, numbers)
+            self._learn(self._prepare(X), y, **fit_params)
         return self
 
     @available_if(_detector_has("fit_predict"))
@@ -188,10 +222,13 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         """
         check_parameters(self, self._advice)
         with old_model_on_error(self):
-            encoder, detector, numbers = self._fit_encoder(X)
-            labels = detector.fit_predict(numbers, y, **fit_params)
-            self._take(encoder, detector, numbers)
-        return labels
+            prepared = self._prepare(X)
+            if prepared.placed.ordered is None or not has_stretches(prepared.detector):
+                labels = prepared.detector.fit_predict(prepared.placed.features, y, **fit_params)
+                self._take(prepared)
+                return labels
+            self._learn(prepared, y, **fit_params)
+            return self._labels(self._in_order(prepared.placed))
 
     @available_if(_detector_has("partial_fit"))
     def partial_fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
@@ -213,14 +250,22 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         self
         """
         check_parameters(self, self._advice)
+        if self.time is not None or self._in_time:
+            raise OddAtomError(
+                "{owner} with a time column learns from all rows at once.",
+                parameter="time",
+                value=self.time,
+                advice="Fit again, with the new rows.",
+                owner=type(self).__name__,
+            )
         with old_model_on_error(self):
             if hasattr(self, "detector_"):
-                encoder, detector, numbers = self.encoder_, self.detector_, self._encode(X)
+                prepared = Prepared(self.encoder_, self.detector_, self.context_, self._place(X))
             else:
-                encoder, detector, numbers = self._fit_encoder(X)
-            detector.partial_fit(numbers, y, **fit_params)
-            memory = getattr(detector, "memory_", None)
-            self._take(encoder, detector, numbers if memory is None else memory.rows)
+                prepared = self._prepare(X)
+            prepared.detector.partial_fit(prepared.placed.features, y, **fit_params)
+            memory = getattr(prepared.detector, "memory_", None)
+            self._take(prepared, None if memory is None else memory.rows)
         return self
 
     @available_if(_detector_has("score_samples"))
@@ -236,9 +281,8 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         -------
         scores : ndarray of shape (n_samples,)
         """
-        numbers = self._encode(X)
-        self._warn_of_drift(numbers)
-        return self.detector_.score_samples(numbers)
+        placed, scored = self._score(X)
+        return self.detector_.score_samples(placed.features) if scored is None else scored.scores
 
     @available_if(_detector_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
@@ -248,9 +292,10 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         ----------
         X : as in `score_samples`
         """
-        numbers = self._encode(X)
-        self._warn_of_drift(numbers)
-        return self.detector_.decision_function(numbers)
+        placed, scored = self._score(X)
+        if scored is None:
+            return self.detector_.decision_function(placed.features)
+        return scored.scores - self.detector_.offset_
 
     @available_if(_detector_has("predict"))
     def predict(self, X: Any) -> np.ndarray:
@@ -260,9 +305,8 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         ----------
         X : as in `score_samples`
         """
-        numbers = self._encode(X)
-        self._warn_of_drift(numbers)
-        return self.detector_.predict(numbers)
+        placed, scored = self._score(X)
+        return self.detector_.predict(placed.features) if scored is None else self._labels(scored)
 
     @available_if(_detector_has("p_values"))
     def p_values(self, X: Any) -> np.ndarray:
@@ -276,13 +320,14 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         -------
         p : ndarray of shape (n_samples,)
         """
-        numbers = self._encode(X)
-        self._warn_of_drift(numbers)
-        return self.detector_.p_values(numbers)
+        placed, scored = self._score(X)
+        if scored is None:
+            return self.detector_.p_values(placed.features)
+        return self.detector_.conformal_.p_values(scored.scores)
 
     @available_if(_detector_has("score_parts"))
     def score_parts(self, X: Any) -> dict[str, np.ndarray]:
-        """Return every score of each row, by name.
+        """Return every score of each row, by name; with `time` of each row by itself.
 
         Parameters
         ----------
@@ -293,14 +338,16 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         parts : dict of ndarray of shape (n_samples,)
             Those of the detector.
         """
-        numbers = self._encode(X)
-        return self.detector_.score_parts(numbers)
+        return self.detector_.score_parts(self._place(X).features)
 
     @available_if(_detector_has("explain"))
     def explain(self, X: Any) -> Explanation:
         """Return what each column of the table adds to a row's score: the lower, the more it makes the row odd.
 
-        What a column adds is the sum over the numbers that it was encoded as.
+        What a column adds is the sum over the numbers that it was encoded as. With `time` the change of a number
+        ("flow: jump"), its distance from its level ("flow: far from its level") and from what is usual at the hour
+        ("flow: unusual for the hour") have columns of their own, and a row that is odd because of the rows before it
+        is explained by the oddest of them.
 
         Parameters
         ----------
@@ -310,18 +357,19 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         -------
         explanation : Explanation
             `contributions`, of shape (n_samples, n_used_columns): a column for every column of the training table that
-            is used, in its order; rows sum to `score_samples(X)` up to rounding. None of kernels, which do not split
-            over columns. `by_atom` is the detector's. Frames of X's library with names where X is a frame or a pyarrow
-            table, otherwise arrays.
+            is used, in its order, and with `time` those above; rows sum to `score_samples(X)` up to rounding. None of
+            kernels, which do not split over columns. `by_atom` is the detector's. Frames of X's library with names
+            where X is a frame or a pyarrow table, otherwise arrays.
         """
-        numbers = self._encode(X)
-        found = self.detector_.explain(numbers)
-        contributions, by_atom = found.contributions, found.by_atom
+        placed, scored = self._score(X, warn=False)
+        rows = rows_to_explain(self.context_, placed, scored, slice(None))
+        if scored is not None:
+            contributions, by_atom = share_out(scored.scores, self.detector_._feature_shares(rows)), None
+        else:
+            contributions, by_atom = self.detector_.explain(rows)
         if contributions is not None:
-            used = [decision for decision in self.columns_ if decision.used]
-            starts = np.cumsum([0, *(len(decision.outputs) for decision in used[:-1])])
-            sums = np.add.reduceat(contributions, starts, axis=1)
-            contributions = _like_table(sums, X, [decision.name for decision in used])
+            names, contributions = sum_by_name(contributions, self._sources)
+            contributions = _like_table(contributions, X, names)
         if by_atom is not None:
             by_atom = _like_table(by_atom, X, self.detector_.get_feature_names_out())
         return Explanation(contributions, by_atom)
@@ -345,8 +393,9 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
         -------
         self
         """
-        training = None if rows is None else self._encode(rows)
-        self.detector_.feedback(self._encode(X), labels, rows=training, keep=keep)
+        self._check_feedback()
+        training = None if rows is None else self._place(rows).features
+        self.detector_.feedback(self._place(X).features, labels, rows=training, keep=keep)
         return self
 
     @available_if(_detector_has("set_threshold"))
@@ -405,63 +454,6 @@ class TableDetector(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "detector_")
 
-    def _new_detector(self) -> Any:
-        """Return the unfitted detector, with this model's random state."""
-        detector = OddAtomDetector() if self.detector is None else clone(self.detector)
-        if self.random_state is not None:
-            names = [name for name in detector.get_params() if name.split("__")[-1] == "random_state"]
-            detector.set_params(**dict.fromkeys(names, self.random_state))
-        return detector
-
-    def _fit_encoder(self, X: Any) -> tuple[TableEncoder, Any, np.ndarray]:
-        """Return a fitted encoder, a detector to fit and the encoded table; for public methods alone, for warnings."""
-        encoder = TableEncoder(**{name: getattr(self, name) for name in _OF_ENCODER})
-        owner, detector = type(self).__name__, self._new_detector()
-        learn_columns(encoder, detector, lambda: encoder._learn(X, owner, 6))
-        return encoder, detector, encoder._encode(X, owner, 4)
-
-    def _take(self, encoder: TableEncoder, detector: Any, numbers: np.ndarray) -> None:
-        """Take a fitted encoder and detector, and keep what new rows are compared with."""
-        codes = [column.action == "code" for column in encoder.columns_ for _ in column.outputs]
-        self.encoder_, self.detector_, self.reference_ = encoder, detector, take_references(numbers, codes)
-
-    def _warn_of_drift(self, numbers: np.ndarray, stacklevel: int = 3) -> bool:
-        """Warn where columns of encoded rows have moved since training; return whether any has."""
-        found = find_drift(numbers, getattr(self, "reference_", None) or ())
-        if found:
-            warnings.warn(drift_words(found, self.columns_), DriftWarning, stacklevel=stacklevel)
-        return bool(found)
-
-    def _encode(self, X: Any) -> np.ndarray:
-        """Return the encoded table; called by public methods alone, for warnings."""
-        check_is_fitted(self)
-        return self.encoder_._encode(X, type(self).__name__, 4)
-
-
-def learn_columns(encoder: TableEncoder, detector: Any, learn: Callable[[], Any]) -> None:
-    """Let an encoder learn; an `OddAtomDetector` gets text as codes, and is told so, where there are numbers beside it.
-
-    Parameters
-    ----------
-    encoder : TableEncoder
-    detector : estimator
-    learn : function
-        Fits the encoder.
-    """
-    if not isinstance(detector, OddAtomDetector):
-        learn()
-        return
-    encoder.set_params(categories="codes")
-    learn()
-    used = [column for column in encoder.columns_ if column.used]
-    if any(column.kind in ("number", "date") or column.action == "frequency" for column in used):
-        actions = [column.action for column in used for _ in column.outputs]
-        detector.set_params(categorical_features=[i for i, action in enumerate(actions) if action == "code"])
-    else:
-        encoder.set_params(categories="one-hot")
-        detector.set_params(categorical_features=None)
-        learn()
-
 
 def make_detector(detector: Any = None, **encoder_parameters: Any) -> TableDetector:
     """Return `TableDetector(detector, **encoder_parameters)`: a detector that takes tables as they are.
@@ -471,7 +463,8 @@ def make_detector(detector: Any = None, **encoder_parameters: Any) -> TableDetec
     detector : estimator, default=None
         Any scikit-learn outlier detector. None means `OddAtomDetector()`.
     **encoder_parameters
-        Other parameters of `TableDetector`: columns, ignore, id, max_levels, dates, missing, random_state.
+        Other parameters of `TableDetector`: columns, ignore, id, max_levels, dates, missing, time, by, window,
+        random_state.
 
     Returns
     -------
@@ -496,10 +489,10 @@ def join_fitted(encoder: TableEncoder, detector: Any, numbers: np.ndarray | None
     numbers : (n_samples, n_features), optional
         The encoded training rows, which new ones are compared with.
     """
-    model = TableDetector(clone(detector), **{name: getattr(encoder, name) for name in _OF_ENCODER})
-    model.encoder_, model.detector_ = encoder, detector
+    model = TableDetector(clone(detector), **{name: getattr(encoder, name) for name in OF_ENCODER})
+    model.encoder_, model.detector_, model.context_ = encoder, detector, None
     if numbers is not None:
-        model._take(encoder, detector, numbers)
+        model._take(Prepared(encoder, detector, None, Placed(numbers, numbers)))
     return model
 
 

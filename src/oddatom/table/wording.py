@@ -35,7 +35,8 @@ def in_words(decision: ColumnDecision, trouble: Trouble) -> tuple[str, str]:
     said = []
     if trouble.n_unread:
         several = trouble.n_unread > 1
-        kind = f"are not {decision.kind}s" if several else f"is not a {decision.kind}"
+        kinds = "times of day" if decision.kind == "time of day" else f"{decision.kind}s"
+        kind = f"are not {kinds}" if several else f"is not a {decision.kind}"
         said.append(f"{_values(trouble.n_unread)} that {kind} and so missing, for instance {trouble.example[:40]!r}")
     if trouble.n_missing:
         said.append(f"{_values(trouble.n_missing)} missing, where training had none")
