@@ -181,7 +181,7 @@ def assert_learns_alike(detector, data, X, monkeypatch, **options):
     np.testing.assert_allclose(found.dictionary_, expected.dictionary_, rtol=0, atol=1e-8)
     np.testing.assert_allclose(found.coef_, expected.coef_, rtol=0, atol=1e-8)
     np.testing.assert_allclose(found.dual_coef_, expected.dual_coef_, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(found.train_decision_, expected.train_decision_, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found.train_decision_, expected.train_decision_, rtol=0, atol=1e-7)
     np.testing.assert_allclose(found.score_samples(data), expected.score_samples(X), rtol=0, atol=1e-8)
     np.testing.assert_array_equal(found.predict(data), expected.predict(X))
 

@@ -32,6 +32,7 @@ Array = NDArray[Any]
 # Rows in one product Y Dᵀ, always padded to it. The tile of the BLAS must divide it, else the last rows of a
 # block go through other code and round differently: OpenBLAS takes 6 rows at a time on AVX-512, so 256 rows
 # would not do. With several BLAS threads a block is cut, and rows on either side of the cut may differ too.
+# The product is of float64 whatever the rows: OpenBLAS rounds float32 by place within the tile on AVX2.
 _BLOCK = 48
 # Bits of a float64 α that its index displaces in the arg-max, at least: closer than 2⁻⁴⁰ is a tie.
 _INDEX_BITS = 12
@@ -92,7 +93,7 @@ def batch_omp(Y: Array, D: Array, n_nonzero: int, *, gram: Array | None = None) 
     n = D.shape[0]
     if D.shape[1] != m:
         raise ValueError(f"Rows and atoms must have equally many features. Got {m} and {D.shape[1]}.")
-    D = np.asarray(D, dtype=Y.dtype)
+    D = np.asarray(D, dtype=np.float64)
     G = np.ascontiguousarray(D @ D.T if gram is None else gram, dtype=Y.dtype)
     codes = _empty_codes(N, n_nonzero, Y.dtype)
     tol, mask = _settings(n, Y.dtype)
@@ -172,18 +173,15 @@ def _code_blocks_serial(
     """Code rows lo to hi, from products of whole blocks."""
     m, n = Dt.shape
     work = _workspace(n, ind.shape[1], G.dtype)
-    C = np.empty((_BLOCK, n), G.dtype)
-    last = np.zeros((_BLOCK, m), G.dtype)
+    C = np.empty((_BLOCK, n))
+    rows = np.zeros((_BLOCK, m))
     sq_norms = np.empty(_BLOCK)
     for start in range(lo, hi, _BLOCK):
         size = min(_BLOCK, hi - start)
-        if size == _BLOCK:
-            np.dot(Y[start : start + _BLOCK], Dt, C)
-        else:
-            for b in range(size):
-                for p in range(m):
-                    last[b, p] = Y[start + b, p]
-            np.dot(last, Dt, C)
+        for b in range(size):
+            for p in range(m):
+                rows[b, p] = Y[start + b, p]
+        np.dot(rows, Dt, C)
         for b in range(size):
             sq_norms[b] = _sq_norm(Y, start + b)
         for b in range(size):
@@ -289,7 +287,7 @@ def _copy_argmax(alpha: Array, C: Array, b: int, mask: int) -> int:
     top = _INT64_MAX & ~mask
     key = 0
     for j in range(alpha.shape[0]):
-        a = C[b, j]
+        a = alpha.dtype.type(C[b, j])
         alpha[j] = a
         key = max(key, (_bits(a) & mask) | (top - j))
     return key
