@@ -24,3 +24,11 @@ class BlockSource(Source):
 
     def group(self, row_map, shard):
         return ShardGroup([SHARDS[shard](row_map(block)) for block in self.blocks])
+
+    def select(self, keep):
+        picked = BlockSource.__new__(BlockSource)
+        masks = np.split(keep, np.cumsum(self.sizes)[:-1])
+        picked.blocks = [block[mask] for block, mask in zip(self.blocks, masks, strict=True)]
+        picked.sizes = [block.shape[0] for block in picked.blocks]
+        picked.n_features = self.n_features
+        return picked

@@ -89,7 +89,7 @@ def dl_ocsvm(Y, D, s, beta, nu, eta, n_sweeps, penalty="l21", epsilon=0.1):
         X[j, indices[j, k]] = values[j, k]
     support = X != 0
     w, rho, lam = one_class_svm(X, nu)
-    totals = [dictionary_objective(Y, D, X, penalty, beta, epsilon) + one_class_objective(X, w, rho, nu)]
+    totals = [dictionary_objective(Y, D, X, penalty, beta, epsilon) + eta * one_class_objective(X, w, rho, nu)]
     for _ in range(n_sweeps):
         for i in range(len(D)):
             rows = support[:, i]
@@ -111,7 +111,7 @@ def dl_ocsvm(Y, D, s, beta, nu, eta, n_sweeps, penalty="l21", epsilon=0.1):
                 D[i] = d
             X[rows, i] = z / t * r
         w, rho, lam = one_class_svm(X, nu)
-        totals.append(dictionary_objective(Y, D, X, penalty, beta, epsilon) + one_class_objective(X, w, rho, nu))
+        totals.append(dictionary_objective(Y, D, X, penalty, beta, epsilon) + eta * one_class_objective(X, w, rho, nu))
     return D, X, w, rho, np.array(totals)
 
 
@@ -171,10 +171,27 @@ def pair_objective(Y, D, X, alpha, penalty, beta, epsilon=0.1):
     return dictionary_objective(Y, D, X, penalty, beta, epsilon) + alpha @ np.abs(X).sum(axis=0)
 
 
-def dpl_ocsvm(Y, D, s, beta, gamma, nu, eta, n_sweeps, penalty="l21", epsilon=0.1):
-    """Algorithm 1 with the appendix's sweep over pairs, dense: D, P, X, w, rho, and F + G before and after each sweep.
+def best_pair_codes(Y, c, alpha, penalty, beta, epsilon):
+    """The best x = Y p for a target c."""
+    x = best_analysis(Y, c, alpha, beta if penalty == "l21" else 0.0)
+    if penalty == "l21":
+        return x
+    t = np.linalg.norm(x)
+    norms = (0.0, max(t - beta, 0.0), epsilon, t)  # where a piece of the penalty is flat, or where two pieces meet
+    tried = [x * (z / t) if t > 0 else 0 * x for z in norms]
+    return min(tried, key=lambda x: analysis_value(x, c, alpha, penalty, beta, epsilon))
 
-    A pair takes the best d for its codes, then the best p for that d.
+
+def range_of(Y):
+    """Uᵀ of an orthonormal basis U of the range of Y."""
+    U, size, _ = np.linalg.svd(Y, full_matrices=False)
+    return U[:, size > 1e-6 * size[0]].T
+
+
+def dpl_ocsvm(Y, D, s, beta, gamma, nu, eta, n_sweeps, penalty="l21", epsilon=0.1):
+    """Algorithm 1 with the appendix's sweep over pairs, dense: D, P, X, w, rho, F + eta G before and after sweeps.
+
+    A pair takes the best d for its codes, then the best p for that d; before it is trimmed, the best d for x = 0.
     """
     D = D.copy()
     indices, values = omp(Y, D, s)
@@ -188,7 +205,7 @@ def dpl_ocsvm(Y, D, s, beta, gamma, nu, eta, n_sweeps, penalty="l21", epsilon=0.
     P[counts == 0] = 0.0
     X = np.where(support, Y @ P.T, 0.0)
     w, rho, lam = one_class_svm(X, nu)
-    totals = [pair_objective(Y, D, X, alpha, penalty, beta, epsilon) + one_class_objective(X, w, rho, nu)]
+    totals = [pair_objective(Y, D, X, alpha, penalty, beta, epsilon) + eta * one_class_objective(X, w, rho, nu)]
     for _ in range(n_sweeps):
         for i in range(len(D)):
             if not P[i].any():
@@ -198,18 +215,18 @@ def dpl_ocsvm(Y, D, s, beta, gamma, nu, eta, n_sweeps, penalty="l21", epsilon=0.
             d = R.T @ X[rows, i]
             d = d / np.linalg.norm(d)
             c = R @ d + eta * w[i] * lam[rows]
-            x = best_analysis(Y[rows], c, alpha[i], beta if penalty == "l21" else 0.0)
-            if penalty != "l21":  # the best norm is where a piece of the penalty is flat, or where two pieces meet
-                t = np.linalg.norm(x)
-                norms = (0.0, max(t - beta, 0.0), epsilon, t)
-                tried = [x * (z / t) if t > 0 else 0 * x for z in norms]
-                x = min(tried, key=lambda x, c=c, i=i: analysis_value(x, c, alpha[i], penalty, beta, epsilon))
+            x = best_pair_codes(Y[rows], c, alpha[i], penalty, beta, epsilon)
+            if not x.any():  # the best atom for x = 0 may leave something of the pair
+                M, target = range_of(Y[rows]) @ R, range_of(Y[rows]) @ (eta * w[i] * lam[rows])
+                d, _ = best_atom(M.T @ M, M.T @ target)
+                d = -d if eta == 0.0 and d @ D[i] < 0 else d  # both are as good: stay on the side of the old one
+                x = best_pair_codes(Y[rows], R @ d + eta * w[i] * lam[rows], alpha[i], penalty, beta, epsilon)
             P[i] = np.linalg.pinv(Y[rows], rcond=1e-6) @ x
             X[rows, i] = x
             if x.any():
                 D[i] = d
         w, rho, lam = one_class_svm(X, nu)
-        totals.append(pair_objective(Y, D, X, alpha, penalty, beta, epsilon) + one_class_objective(X, w, rho, nu))
+        totals.append(pair_objective(Y, D, X, alpha, penalty, beta, epsilon) + eta * one_class_objective(X, w, rho, nu))
     return D, P, X, w, rho, np.array(totals)
 
 

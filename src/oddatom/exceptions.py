@@ -128,6 +128,14 @@ class AllAtomsTrimmedWarning(OddAtomWarning):
     """The row penalty removed every atom: nothing is left to describe a row with."""
 
 
+class UnboundedObjectiveWarning(OddAtomWarning):
+    """The one-class SVM outweighs the rows: their codes grow from sweep to sweep, and the objective has no least."""
+
+
+class RankingWarning(OddAtomWarning):
+    """The score of a fit cannot rank: it is the same for all rows, or higher for rows that are described worse."""
+
+
 class IndefiniteKernelWarning(OddAtomWarning):
     """The kernel matrix has negative eigenvalues; its positive part is used."""
 

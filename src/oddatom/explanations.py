@@ -82,6 +82,29 @@ def by_feature(terms: Terms, codes: Codes, Y: Any, D: Any) -> Any:
     return xp.clip(out, -LIMIT, LIMIT)
 
 
+def by_product(terms: Any, Y: Any, P: Any) -> Any:
+    """Return what each feature adds to terms of linear codes P y: feature f has the share of (P_if y_f)² in term i.
+
+    Parameters
+    ----------
+    terms : (N, n)
+        What each atom adds.
+    Y : (N, m)
+        The rows, scaled.
+    P : (n, m)
+        Analysis atoms. The features share equally what an atom adds to a row where all products are 0.
+    """
+    xp = namespace(Y)
+    out = xp.zeros_like(Y)
+    for i in range(P.shape[0]):
+        squares = (Y * P[i, :]) ** 2
+        total = xp.sum(squares, axis=-1, keepdims=True)
+        none, some = total == 0.0, xp.where(total == 0.0, xp.ones_like(total), total)
+        share = xp.where(none, xp.zeros_like(Y) + 1.0 / Y.shape[1], squares / some)
+        out = out + share * terms[:, i : i + 1]
+    return out
+
+
 def sum_by_name(values: np.ndarray, names: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray]:
     """Sum the columns of (n, m) that have one name; return the names in the order they first appear, and the sums."""
     columns = tuple(dict.fromkeys(names))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 COLUMNS = ("F", "G", "total", "n_active", "gap", "seconds")
+CODE_NORM = "code_norm"  # which histories of models saved before format 1.6 do without
 # What talking to the shards cost; histories of models saved by earlier versions do without.
 ROUND_COLUMNS = ("rounds", "megabytes", "seconds_coding", "seconds_atoms", "seconds_svm")
 
@@ -12,12 +13,13 @@ ROUND_COLUMNS = ("rounds", "megabytes", "seconds_coding", "seconds_atoms", "seco
 class History(dict[str, np.ndarray]):
     """Columns by name, one entry per outer iteration; entry 0 is the state before the first sweep.
 
-    F is the dictionary learning objective, G the one-class SVM's, `total` their sum, `n_active` the number of atoms
+    F is the dictionary learning objective, G the one-class SVM's, `total` F + eta G, `n_active` the number of atoms
     in use, `gap` the SVM's duality gap in unit-RMS units, `seconds` the time of the iteration. `rounds` is how often
     the shards were asked, `megabytes` what was sent and answered (of shards in this process: what messages would
     hold), and `seconds_coding`, `seconds_atoms` and `seconds_svm` are the shares of `seconds` spent on their answers.
-    Pair learners add `kkt`, the largest residual of a pair's problem. With `verbose=2`, `lagrangian` holds one
-    array per sweep: the value before the sweep and after every atom, or every half-step of a pair.
+    `code_norm` is the Frobenius norm of the codes. Pair learners add `kkt`, the largest residual of a pair's problem.
+    With `verbose=2`, `lagrangian` holds one array per sweep: the value before the sweep and after every atom, or every
+    half-step of a pair.
     """
 
     def __init__(self) -> None:

@@ -303,9 +303,9 @@ def test_bad_smoothed_plane_costs_rounds_not_exactness(kind, n_bad, monkeypatch)
         group.map(MarginPasses.svm_margins, -w)
         return -w, 0
 
-    def interior(block, *args):
+    def interior(block, *args, **options):
         sizes.append(block.n_rows)
-        return true_interior(block, *args)
+        return true_interior(block, *args, **options)
 
     monkeypatch.setattr(one_class, "smooth_newton", newton)
     monkeypatch.setattr(one_class, "interior_point", interior)
@@ -321,9 +321,9 @@ def test_rows_of_a_large_problem_are_few(monkeypatch):
     sizes = []
     true_interior = one_class.interior_point
 
-    def interior(block, *args):
+    def interior(block, *args, **options):
         sizes.append(block.n_rows)
-        return true_interior(block, *args)
+        return true_interior(block, *args, **options)
 
     monkeypatch.setattr(one_class, "interior_point", interior)
     solve(rows("well", SMALL), 0.3)

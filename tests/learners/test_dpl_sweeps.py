@@ -262,7 +262,7 @@ def test_codes_residuals_and_records(penalty, pair_solver):
         assert P[active].any(axis=1).all()
         old_D, old_active = D, active
     assert history["n_active"][-1] < history["n_active"][0]
-    assert_allclose(history["total"], history["F"] + history["G"], rtol=1e-14)
+    assert_allclose(history["total"], history["F"] + options.eta * history["G"], rtol=1e-14)
     assert np.all(history["kkt"] <= KKT_TOL) == (pair_solver == "exact")  # 200 gradient steps are not that exact
 
 

@@ -29,8 +29,8 @@ def first_coefficients(K, seed=0):
 
 
 def make(Class, K, **others):
-    common = {"n_nonzero": 2, "kernel": "precomputed", "nu": 0.3, "beta": 0.05, "coupling": 20.0, "tol": 0.0}
-    return Class(**{**common, "init": first_coefficients(K).T, **others}).fit(K)
+    common = {"n_nonzero": 2, "kernel": "precomputed", "nu": 0.3, "beta": 0.05, "coupling": ("eta", 20.0), "tol": 0.0}
+    return Class.paper(**{**common, "init": first_coefficients(K).T, **others}).fit(K)
 
 
 def before_and_after(Class, K, **others):
@@ -48,7 +48,7 @@ def before_and_after(Class, K, **others):
 @pytest.mark.parametrize("coupling", [0.0, 20.0])
 def test_the_first_corollary(K, coding, coupling):
     """a* maximises ½‖RᵀKa + νλ‖² over aᵀKa = 1, as well as a general optimiser; x* is that vector, shrunk."""
-    R, _, used, start, end = before_and_after(KDLOCSVM, K, kernel_params={"coding": coding}, coupling=coupling)
+    R, _, used, start, end = before_and_after(KDLOCSVM, K, kernel_params={"coding": coding}, coupling=("eta", coupling))
     c = coupling * start.train_coef_[0] * start.dual_coef_[used]  # the last SVM has the same codes: see active_atoms_
     assert c.any() == (coupling > 0)
     assert used.sum() > 5
@@ -110,7 +110,9 @@ def test_sweeps_in_the_root_of_the_kernel(K, penalty):
     A = first_coefficients(K)
     beta = 0.01 if penalty == "l20" else 0.05
     D, X, w, rho, totals = dl_ocsvm(root, A.T @ root, 2, beta, 0.3, 5.0, 3, penalty)
-    model = make(KDLOCSVM, K, kernel_params={"coding": "gram"}, penalty=penalty, beta=beta, coupling=5.0, max_iter=3)
+    model = make(
+        KDLOCSVM, K, kernel_params={"coding": "gram"}, penalty=penalty, beta=beta, coupling=("eta", 5.0), max_iter=3
+    )
     assert_allclose(model.history_["total"], totals, rtol=1e-6)
     assert_allclose(model.train_codes_.toarray(), X, atol=1e-4 * np.abs(X).max())
     assert_allclose(root @ model.dictionary_coefficients_, D.T, atol=1e-4)

@@ -11,7 +11,7 @@ from oddatom.arrays.blas import DSYRK
 from oddatom.pairs import theorem2 as pairs
 from oddatom.pairs.box_qp import solve_box
 from oddatom.pairs.gradient import STEPS, gradient_pair
-from oddatom.pairs.theorem2 import KKT_TOL, Pair, exact_pair
+from oddatom.pairs.theorem2 import KKT_TOL, Pair, analysis_step, best_atom, exact_pair
 from oddatom.passes.group import ShardGroup
 from oddatom.penalties import L21, make_penalty
 from oddatom.rows.array.pair_shard import PairShard
@@ -128,9 +128,9 @@ class Problem:
         return Pair(0, self.d, KAPPA, alpha, penalty, self.N)
 
     def solve(self, alpha, penalty):
-        """Solve exactly; return the solution, x = Y p, the target c at the new atom, and the shards."""
-        group = self.group()
-        solution = exact_pair(group, self.pair(alpha, penalty))
+        """Take both half-steps exactly; return the solution, x = Y p, the target c at the new atom, and the shards."""
+        group, pair = self.group(), self.pair(alpha, penalty)
+        solution = analysis_step(group, pair, pair.d, best_atom(group, pair.i, pair.d))
         return solution, self.Y @ solution.p, self.R @ solution.d + KAPPA * self.a, group
 
 

@@ -102,7 +102,7 @@ def test_no_number_is_refused_by_file_and_column(value, said, X, tmp_path):
     with pytest.raises(ValueError, match=rf"part2.parquet has {said} in column 'ß', row 411 "):
         FileSource(paths).map(len)
     with pytest.raises(ValueError, match=rf"part2.parquet has {said} in column 'ß', row 411 "):
-        DLOCSVM().fit(paths)
+        DLOCSVM.paper().fit(paths)
     if value is not None:
         bad = X.copy()
         bad[700, 2] = value
@@ -188,15 +188,15 @@ def assert_learns_alike(detector, data, X, monkeypatch, **options):
 
 @pytest.mark.parametrize("init", ["random", "data"])
 def test_learning_from_files(data, init, X, monkeypatch):
-    assert_learns_alike(DLOCSVM, data, X, monkeypatch, init=init)
+    assert_learns_alike(DLOCSVM.paper, data, X, monkeypatch, init=init)
 
 
 def test_learning_pairs_from_files(X, tmp_path, monkeypatch):
-    assert_learns_alike(DPLOCSVM, write_npy(X, tmp_path), X, monkeypatch)
+    assert_learns_alike(DPLOCSVM.paper, write_npy(X, tmp_path), X, monkeypatch)
 
 
 def test_learning_in_a_feature_space_from_files(X, tmp_path, monkeypatch):
-    assert_learns_alike(KDLOCSVM, write_npy(X, tmp_path), X, monkeypatch, approximation=40)
+    assert_learns_alike(KDLOCSVM.paper, write_npy(X, tmp_path), X, monkeypatch, approximation=40)
 
 
 @pytest.mark.parametrize("kind", ["sparse", "pairs"])
@@ -254,4 +254,4 @@ def test_a_map_beyond_memory_is_refused_before_the_fit(X, tmp_path, monkeypatch,
     np.save(tmp_path / "rows.npy", X)
     monkeypatch.setattr("oddatom.estimators._routing.too_large", lambda shape: True)
     with pytest.raises(ValueError, match="on a cluster, in files or on a device"):
-        KDLOCSVM(**settings).fit(np.load(tmp_path / "rows.npy", mmap_mode="r"))
+        KDLOCSVM.paper(**settings).fit(np.load(tmp_path / "rows.npy", mmap_mode="r"))

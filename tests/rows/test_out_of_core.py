@@ -25,7 +25,7 @@ from oddatom.rows.files import file_source as files
 
 folder, what = sys.argv[1:]
 files.BLOCK, files.ROOM, source.KEPT_ROWS = 2**20, 10**9, 0
-model = DLOCSVM(n_jobs=1, **{SETTINGS})
+model = DLOCSVM.paper(n_jobs=1, **{SETTINGS})
 model.fit([f"{{folder}}/warm.{{kind}}" for kind in [what if what == "parquet" else "npy"]])
 paths = [f"{{folder}}/part{{k}}.{{'parquet' if what == 'parquet' else 'npy'}}" for k in range(2)]
 lines = Path("/proc/self/status").read_text().splitlines()
@@ -71,7 +71,7 @@ def folder(rows, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(rows):
-    return DLOCSVM(**SETTINGS).fit(rows)
+    return DLOCSVM.paper(**SETTINGS).fit(rows)
 
 
 @pytest.mark.parametrize("what", ["npy", pytest.param("parquet", marks=pytest.mark.slow)])

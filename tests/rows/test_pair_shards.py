@@ -85,7 +85,7 @@ def test_direction(chunks, state):
     shard, D, X, _ = state
     for i in range(len(D)):
         R, _ = atom_rows(shard.E, X[:, i], D[i], 0 * shard.multipliers)
-        assert_allclose(shard.pair_direction(i, D[i])[0], R.T @ X[~np.isnan(X[:, i]), i], atol=1e-11)
+        assert_allclose(shard.direction(i, D[i])[0], R.T @ X[~np.isnan(X[:, i]), i], atol=1e-11)
 
 
 def test_open(chunks, state):

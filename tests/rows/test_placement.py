@@ -29,7 +29,7 @@ def calls(m):
     return {
         "target": (
             _pair_kernels._target_rows,
-            (E, Y, flat, a, pos, ATOMS_A_ROW, 0, LISTED, old, new, 0.3, 0.1, np.zeros(LISTED), W, np.zeros(2)),
+            (E, Y, flat, a, pos, ATOMS_A_ROW, 0, LISTED, old, new, 0.3, 0.2, 0.1, np.zeros(LISTED), W, np.zeros(2)),
         ),
         "new codes": (
             _pair_kernels._commit_rows,

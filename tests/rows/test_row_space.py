@@ -57,9 +57,9 @@ def by_rows(monkeypatch):
     seen = []
 
     def noted(solver):
-        def solve(group, n, nu):
+        def solve(group, n, nu, **options):
             seen.append(n)
-            return solver(group, n, nu)
+            return solver(group, n, nu, **options)
 
         return solve
 

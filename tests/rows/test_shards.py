@@ -154,7 +154,8 @@ def test_chunks_do_not_change_local_passes(state, k, parallel):
     A, g, cc = np.zeros((k, m, m)), np.zeros((k, m)), np.zeros(k)
     with threads(2):
         local_kernels.residual(shard.Y, D, shard.indices, shard.values, E, k, parallel)
-        local_kernels.moments(DSYRK, shard.E, shard.values, shard.multipliers, pos, s, D[2], 0.3, A, g, cc, k, parallel)
+        rows = shard.E, shard.values, shard.multipliers, np.empty(0), pos, s
+        local_kernels.moments(DSYRK, *rows, D[2], 0.3, 0.0, A, g, cc, k, parallel)
         np.testing.assert_allclose(E, shard.E, atol=1e-12)
         E, x = commit_atom(shard.E, X[:, 2], D[2], new, 0.5, 0.3 * shard.multipliers)
         local_kernels.commit(shard.E, shard.values, shard.multipliers, pos, s, D[2], new, 0.5, 0.3, k, parallel)

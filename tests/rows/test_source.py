@@ -11,15 +11,17 @@ from oddatom.scaling.array_columns import fit_scaling
 
 ENDS = {"two": [200], "uneven, some empty": [0, 7, 7, 300, 300], "one": []}
 DETECTORS = {
-    "dl": DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, scaling=None, random_state=0),
-    "dl from data": DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, init="data", scoring="residual", n_init=2, random_state=0),
-    "dl description length": DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, scoring="description_length", random_state=0),
-    "dpl": DPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
-    "dpl omp": DPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, representation="omp", random_state=0),
-    "kdl": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
-    "kdl landmarks": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
-    "kdl from data": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, init="data", scaling="robust", random_state=0),
-    "kdpl": KDPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
+    "dl": DLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, scaling=None, random_state=0),
+    "dl from data": DLOCSVM.paper(
+        n_atoms=12, nu=0.2, beta=0.01, init="data", scoring="residual", n_init=2, random_state=0
+    ),
+    "dl description length": DLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, scoring="description_length", random_state=0),
+    "dpl": DPLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
+    "dpl omp": DPLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, representation="omp", random_state=0),
+    "kdl": KDLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
+    "kdl landmarks": KDLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
+    "kdl from data": KDLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, init="data", scaling="robust", random_state=0),
+    "kdpl": KDPLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
     "untuned": OddAtomDetector(random_state=0, rows_per_member=300),
 }
 ARRAYS = ("components_", "coef_", "train_scores_", "dual_coef_", "train_decision_", "train_coef_")
@@ -84,12 +86,12 @@ def test_draw_over_blocks_is_the_draw_of_all_rows():
 
 def test_folds_are_refused():
     with pytest.raises(ValueError, match="'n_folds' parameter of DLOCSVM must be None"):
-        DLOCSVM(n_folds=5).fit(BlockSource(rows(), [3]))
+        DLOCSVM.paper(n_folds=5).fit(BlockSource(rows(), [3]))
 
 
 def test_rows_that_are_nothing_are_refused():
     with pytest.raises(ValueError, match="nothing but zeros"):
-        DLOCSVM().fit(BlockSource(np.zeros((30, 4)), [3]))
+        DLOCSVM.paper().fit(BlockSource(np.zeros((30, 4)), [3]))
 
 
 @pytest.mark.parametrize("name", ["dl", "dpl", "kdl landmarks", "kdpl"])
@@ -110,7 +112,7 @@ def test_many_rows_leave_nothing_by_row_but_scores(monkeypatch, tmp_path, name):
 
 def test_a_precomputed_kernel_is_refused():
     with pytest.raises(ValueError, match="'kernel' parameter of KDLOCSVM must not be 'precomputed'"):
-        KDLOCSVM(kernel="precomputed").fit(BlockSource(rows(), [3]))
+        KDLOCSVM.paper(kernel="precomputed").fit(BlockSource(rows(), [3]))
 
 
 def test_a_source_is_scored_and_stays_open():

@@ -10,10 +10,10 @@ from oddatom.estimators import _validation
 from oddatom.rows.files import file_source as files
 
 DETECTORS = {
-    "dl": DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
-    "dpl": DPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
-    "kdl": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
-    "kdpl": KDPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
+    "dl": DLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
+    "dpl": DPLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
+    "kdl": KDLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
+    "kdpl": KDPLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
     "untuned": OddAtomDetector(random_state=0, rows_per_member=200),
 }
 FORMATS = (scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_array)
@@ -56,7 +56,7 @@ spilled = files.SpilledShard
 
 def test_what_does_not_fit_is_refused_with_its_size(monkeypatch):
     X = scipy.sparse.random_array((300, 8), density=0.3, rng=np.random.default_rng(0), format="csr")
-    model = DLOCSVM(n_atoms=12, random_state=0).fit(X)
+    model = DLOCSVM.paper(n_atoms=12, random_state=0).fit(X)
     monkeypatch.setattr(_validation, "usable_memory", lambda: 20_000)
     with pytest.raises(MemoryError, match=r"300 × 8 sparse rows take 1.92e-05 GB as dense numbers, of 2e-05 GB"):
         model.transform(X)
@@ -64,14 +64,14 @@ def test_what_does_not_fit_is_refused_with_its_size(monkeypatch):
 
 def test_a_precomputed_kernel_is_not_sparse():
     with pytest.raises(TypeError, match=r"[Ss]parse"):
-        KDLOCSVM(kernel="precomputed").fit(scipy.sparse.eye_array(20))
+        KDLOCSVM.paper(kernel="precomputed").fit(scipy.sparse.eye_array(20))
 
 
 def test_nan_is_named_by_column():
     X = scipy.sparse.csr_array(rows())
     X.data[0] = np.nan
     with pytest.raises(ValueError, match=f"NaN or infinity in column {X.indices[0]}"):
-        DLOCSVM().fit(X)
+        DLOCSVM.paper().fit(X)
 
 
 @pytest.mark.parametrize("method", ["p_values", "explain", "decision_function"])

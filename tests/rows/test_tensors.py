@@ -18,16 +18,18 @@ from oddatom.rows.device.tensor_source import TensorSource  # noqa: E402
 from torch_devices import DEVICES  # noqa: E402
 
 DETECTORS = {
-    "dl": DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
-    "dl robust": DLOCSVM(n_atoms=12, nu=0.3, beta=0.01, scaling="robust", scoring="residual", random_state=0),
-    "dl from data": DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, init="data", scoring="description_length", random_state=0),
-    "dpl": DPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
-    "dpl omp": DPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, representation="omp", random_state=0),
-    "kdl": KDLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
-    "kdl gram": KDLOCSVM(
+    "dl": DLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
+    "dl robust": DLOCSVM.paper(n_atoms=12, nu=0.3, beta=0.01, scaling="robust", scoring="residual", random_state=0),
+    "dl from data": DLOCSVM.paper(
+        n_atoms=12, nu=0.2, beta=0.01, init="data", scoring="description_length", random_state=0
+    ),
+    "dpl": DPLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, random_state=0),
+    "dpl omp": DPLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, representation="omp", random_state=0),
+    "kdl": KDLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
+    "kdl gram": KDLOCSVM.paper(
         n_atoms=12, nu=0.2, beta=0.01, kernel_params={"coding": "gram"}, kernel="polynomial", random_state=0
     ),
-    "kdpl": KDPLOCSVM(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
+    "kdpl": KDPLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, approximation=40, random_state=0),
     "untuned": OddAtomDetector(random_state=0, rows_per_member=300),
 }
 ARRAYS = ("components_", "coef_", "train_scores_", "dual_coef_", "train_decision_", "train_coef_")
@@ -107,7 +109,7 @@ def test_fitted_attributes_are_numpy_and_a_saved_model_scores_without_the_device
 
 def test_cpu_tensors_are_taken_by_every_method():
     X = rows()
-    model = DLOCSVM(n_atoms=12, nu=0.2, beta=0.01, random_state=0)
+    model = DLOCSVM.paper(n_atoms=12, nu=0.2, beta=0.01, random_state=0)
     wanted = model.fit(X).score_samples(X)
     np.testing.assert_array_equal(model.fit(torch.tensor(X)).score_samples(torch.tensor(X)), wanted)
     assert model.predict(torch.tensor(X)).shape == (420,)
@@ -140,14 +142,16 @@ def test_a_device_that_is_not_there_is_said_at_once(name):
     if name == "cuda" and torch.cuda.is_available():
         pytest.skip("there is one here")
     with pytest.raises(ValueError, match=f"Got '{name}' instead"):
-        DLOCSVM(device=name).fit(rows())
+        DLOCSVM.paper(device=name).fit(rows())
 
 
 def test_auto_is_the_cpu_where_there_is_no_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     X = rows()
-    wanted = DLOCSVM(n_atoms=12, random_state=0).fit(X).score_samples(X)
-    np.testing.assert_array_equal(DLOCSVM(n_atoms=12, random_state=0, device="auto").fit(X).score_samples(X), wanted)
+    wanted = DLOCSVM.paper(n_atoms=12, random_state=0).fit(X).score_samples(X)
+    np.testing.assert_array_equal(
+        DLOCSVM.paper(n_atoms=12, random_state=0, device="auto").fit(X).score_samples(X), wanted
+    )
 
 
 def test_other_columns_are_refused(on):

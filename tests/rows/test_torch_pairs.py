@@ -130,7 +130,7 @@ def opened(twins, i=2, kappa=0.4, alpha=0.5):
 def test_direction_and_target(twins):
     _, _, D, _ = twins
     for i, kappa in ((0, 0.4), (5, 0.0), (2, -2.0)):
-        (u,) = ask(twins, "pair_direction", i, D[i])
+        (u,) = ask(twins, "direction", i, D[i])
         ask(twins, "pair_open", i, D[i], u / np.linalg.norm(u), kappa, 0.5)
         ask(twins, "pair_rows")
         (G,) = ask(twins, "pair_gram")
@@ -427,7 +427,7 @@ def test_no_rows(device, stream):
     twins = PairShard(np.empty((0, 4))), TorchPairShard(np.empty((0, 4)), device, stream=stream)
     calls = [
         ("encode", D, 2), ("start_moments",), ("start_pairs", D), ("start_sweeps", D), ("absolute_sums",),
-        ("pair_direction", 1, D[1]), ("pair_open", 1, D[1], D[2], 0.3, 0.1), ("pair_rows",), ("pair_gram",),
+        ("direction", 1, D[1]), ("pair_open", 1, D[1], D[2], 0.3, 0.1), ("pair_rows",), ("pair_gram",),
         ("pair_basis", np.ones((4, 3)), 0.1), ("pair_basis_gram",), ("pair_nearest", np.ones(3), 5), ("pair_band", 0.5),
         ("pair_set_band", np.empty(0)), ("pair_all",), ("pair_measure", np.ones(3), 0.3), ("pair_cross", D[1]),
         ("pair_set_all", np.empty(0)), ("pair_ascend", np.ones(3), 0.3), ("pair_commit", D[1], D[2], D[3]),

@@ -436,7 +436,7 @@ def test_a_detector_cannot_tell(device):
 
     X = learning_rows()[0]
     options = {"n_atoms": 9, "n_nonzero": 2, "nu": 0.1, "max_iter": 2, "random_state": 0}
-    got, expected = OnDevice(**options).fit(X), DLOCSVM(**options).fit(X)
+    got, expected = OnDevice.paper(**options).fit(X), DLOCSVM.paper(**options).fit(X)
     for name in ("dictionary_", "coef_", "dual_coef_", "train_decision_", "train_scores_", "offset_"):
         twin = getattr(expected, name)
         assert_allclose(getattr(got, name), twin, rtol=0, atol=1e-8 * np.abs(twin).max())

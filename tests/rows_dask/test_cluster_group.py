@@ -177,6 +177,8 @@ def test_packing():
         ("commit_and_moments", (1, D[1], D[2], 0.5, 0.1), (2, D[2], 0.2)), ("svm_margins", D[:, 0]),
         ("svm_smooth", 0.01, 1.0, 0.0), ("svm_histogram", 0, 0, 53, 11), ("pair_open", 2, D[2], D[2], 0.1, 0.1),
         ("pair_gram",), ("pair_basis", rng.standard_normal((8, 3)), 0.1), ("pair_basis_gram",), ("sq_error",),
+        ("hinge_start", D[:, 0], 0.1, 0.0, 0.2), ("hinge_zero_moments", 1, D[1]), ("hinge_try", 1, D[1], D[2], 1.1),
+        ("hinge_commit_and_moments", (1, D[1], D[2], 1.1), (2, D[2], 0.1, 0.0)),
     ]  # fmt: skip
     for method, *args in calls:
         answer = getattr(shard, method)(*args)

@@ -23,6 +23,7 @@ PARTS = {
     "scale": ("_scale",), "margins": ("_f",), "direction": ("_g",), "distances": ("_dist",), "band": ("_band",),
     "pair": ("_pair_c", "_pair_Y"), "basis": ("_pair_U",), "pair_codes": ("_pair_x",),
     "pair_multipliers": ("_pair_tau",), "pair_band": ("_pair_band",),
+    "hinge": ("_slack",), "hinge_target": ("_target",),
 }  # fmt: skip
 
 
@@ -62,6 +63,8 @@ class Checked(ShardGroup):
             of_tau = [name for name in self.full if tau in PASSES[name].writes | PASSES[name].changes]
             if part == tau and of_tau[-1] in ("pair_basis", "pair_band"):
                 continue
+            if part == "hinge" and self.shards[0]._hinge is None:
+                continue
             for name in PARTS[part]:
                 for shard, twin in zip(self.shards, twins, strict=True):
                     if name == "_rows":
@@ -76,7 +79,11 @@ FITS = {
     "l20": ("sparse", replace(DICTIONARY, penalty=L20(0.002), max_iter=2)),
     "libsvm": ("sparse", replace(DICTIONARY, svm_solver="libsvm", max_iter=1)),
     "atoms": ("sparse", replace(DICTIONARY, track_atoms=True, max_iter=1)),
+    "hinge": ("sparse", replace(DICTIONARY, coupling_form="hinge")),
+    "ball": ("sparse", replace(DICTIONARY, coupling_form="hinge", curvature=1.0, eta=100.0)),
     "dpl": ("pairs", PAIRS),
+    "dpl hinge": ("pairs", replace(PAIRS, coupling_form="hinge", max_iter=1)),
+    "dpl ball": ("pairs", replace(PAIRS, coupling_form="hinge", curvature=1.0, eta=100.0, max_iter=1)),
     "dpl omp": ("pairs", replace(PAIRS, representation="omp", max_iter=1)),
     "dpl gradient": ("pairs", replace(PAIRS, pair_solver="gradient", max_iter=1)),
 }

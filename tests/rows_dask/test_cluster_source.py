@@ -26,11 +26,11 @@ from oddatom.scaling.array_columns import fit_scaling
 
 COMMON = {"n_atoms": 12, "nu": 0.2, "beta": 0.01, "max_iter": 2, "random_state": 0}
 DETECTORS = {
-    "dl": DLOCSVM(**COMMON),
-    "dl from data": DLOCSVM(**COMMON, init="data", scoring="description_length"),
-    "dpl": DPLOCSVM(**COMMON, representation="omp"),
-    "kdl": KDLOCSVM(**COMMON, approximation=40),
-    "kdpl": KDPLOCSVM(**COMMON, approximation=40),
+    "dl": DLOCSVM.paper(**COMMON),
+    "dl from data": DLOCSVM.paper(**COMMON, init="data", scoring="description_length"),
+    "dpl": DPLOCSVM.paper(**COMMON, representation="omp"),
+    "kdl": KDLOCSVM.paper(**COMMON, approximation=40),
+    "kdpl": KDPLOCSVM.paper(**COMMON, approximation=40),
     "untuned": OddAtomDetector(random_state=0, rows_per_member=300),
 }
 CHUNKS = {"even": ((140, 140, 140), (6,)), "uneven, columns too": ((1, 0, 400, 0, 19), (2, 4))}
@@ -132,7 +132,7 @@ def test_frames_of_any_numbers(client):
     assert source.feature_names == list("abcd")
     assert_array_equal(source.take(np.array([2, 1])), [[3, 1, 3, 3], [2, 0, 2, np.nan]])
     with pytest.raises(ValueError, match=r"NaN or infinity in column 'd'\."):
-        DLOCSVM().fit(dd.from_pandas(frame, npartitions=2))
+        DLOCSVM.paper().fit(dd.from_pandas(frame, npartitions=2))
 
 
 def test_sizes_that_are_not_known(client):
@@ -191,7 +191,7 @@ def test_what_travels_to_workers(here):
 )
 def test_refused(client, rows, message):
     with pytest.raises(ValueError, match=message):
-        DLOCSVM().fit(rows)
+        DLOCSVM.paper().fit(rows)
 
 
 def test_refused_by_scores(client, here):
@@ -214,7 +214,7 @@ def test_a_partition_that_cannot_be_read(client, tmp_path):
     rows = da.from_delayed(dask.delayed(np.load)(str(tmp_path / "1.npy")), (420, 6), float)
     both = da.concatenate([da.from_array(X), rows])
     with pytest.raises(RuntimeError, match=r"Partition 1 \(of 0–1\) cannot be read: FileNotFoundError: .*1\.npy"):
-        DLOCSVM().fit(both)
+        DLOCSVM.paper().fit(both)
 
 
 def test_no_client(monkeypatch):
@@ -223,7 +223,7 @@ def test_no_client(monkeypatch):
 
     monkeypatch.setattr(source_module, "get_client", none)
     with pytest.raises(ValueError, match=r"there is no client of one\. Start one: .*client = Client\(\)"):
-        DLOCSVM().fit(da.ones((10, 3)))
+        DLOCSVM.paper().fit(da.ones((10, 3)))
 
 
 def test_a_fit_in_a_task_does_not_wait_for_itself(client, tmp_path):
@@ -236,12 +236,12 @@ def test_a_fit_in_a_task_does_not_wait_for_itself(client, tmp_path):
 
         from oddatom import DLOCSVM
 
-        return DLOCSVM(n_atoms=8, random_state=0).fit(np.load(path)).score_samples(path)
+        return DLOCSVM.paper(n_atoms=8, random_state=0).fit(np.load(path)).score_samples(path)
 
     def from_array(rows):
         from oddatom import DLOCSVM
 
-        return DLOCSVM(n_atoms=8, random_state=0).fit(rows).score_samples(X)
+        return DLOCSVM.paper(n_atoms=8, random_state=0).fit(rows).score_samples(X)
 
     wanted = from_array(X)
     found = client.submit(from_file, str(tmp_path / "rows.npy"), pure=False).result(timeout=60)
@@ -256,6 +256,6 @@ def test_other_collections_and_devices_are_refused_at_once(client):
     frame = dask.dataframe.from_dask_array(rows, columns=["a", "b", "c"])
     for other, name in ((frame["a"], "Series"), (dask.delayed(np.ones)((20, 3)), "Delayed")):
         with pytest.raises(TypeError, match=f"arrays and frames. Got a {name} instead"):
-            DLOCSVM().fit(other)
+            DLOCSVM.paper().fit(other)
     with pytest.raises(ValueError, match="Got 'gpu' instead"):
-        DLOCSVM(device="gpu").fit(rows)
+        DLOCSVM.paper(device="gpu").fit(rows)

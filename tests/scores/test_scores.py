@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oddatom.arrays import threads as _threads
 from oddatom.arrays.threads import threads
 from oddatom.coding import Codes, batch_omp
+from oddatom.coding.histograms import BINS, CodeHistograms
 from oddatom.scaling.linear import Scaling
 from oddatom.scores import SCORES, CodeStatistics, score
 from oddatom.scores.margin import linear_margin
@@ -21,16 +22,37 @@ Y = RNG.standard_normal((50, 7))
 Y[3] = 0  # a code without a single atom
 Y[4] = 2 * D[5]  # one atom where three are allowed
 W = RNG.standard_normal(12)
-STATISTICS = CodeStatistics(RNG.uniform(0.01, 0.9, 12), RNG.uniform(0.1, 3, 12), 0.2)
+HISTOGRAMS = CodeHistograms(
+    RNG.uniform(-1, 1, 12), RNG.uniform(0.5, 2, 12), RNG.uniform(-2, 0, 12), RNG.uniform(-5, 0, (12, BINS))
+)
+STATISTICS = CodeStatistics(RNG.uniform(0.01, 0.9, 12), RNG.uniform(0.1, 3, 12), 0.2, HISTOGRAMS)
+
+
+def log_density(X):
+    """LODA atom by atom, in plain NumPy."""
+    center, spread, absent, present = HISTOGRAMS
+    out = np.zeros(len(X))
+    for j, i in np.ndindex(X.shape):
+        u = (X[j, i] - center[i]) / spread[i]
+        place = int((u / (1 + abs(u)) + 1) / 2 * BINS)
+        out[j] += absent[i] if X[j, i] == 0.0 else present[i, place]
+    return out
+
+
 WANTED = {
     "margin": lambda X: X @ W,
     "residual": lambda X: -np.sum((Y - X @ D) ** 2, axis=1),
-    "description_length": lambda X: -description_length(Y, D, X, *STATISTICS),
+    "description_length": lambda X: -description_length(Y, D, X, *STATISTICS[:3]),
+    "distance": lambda X: -np.sum((X - W) ** 2, axis=1),
+    "loda": log_density,
 }
-NORMALITY = {  # a row of more of what w points to, of less that the atoms leave, or of shorter description
+# A row of more of what w points to, of less that the atoms leave, of shorter description, nearer, in denser bins.
+NORMALITY = {
     "margin": lambda X: X @ W,
     "residual": lambda X: -np.linalg.norm(Y - X @ D, axis=1),
-    "description_length": lambda X: np.exp(-description_length(Y, D, X, *STATISTICS) / 20),
+    "description_length": lambda X: np.exp(-description_length(Y, D, X, *STATISTICS[:3]) / 20),
+    "distance": lambda X: 1 / (1 + np.linalg.norm(X - W, axis=1)),
+    "loda": lambda X: np.exp(log_density(X) / 20),
 }
 
 
@@ -48,10 +70,10 @@ def dense(codes):
 
 
 def test_every_score_is_tested():
-    assert set(WANTED) == set(SCORES)
+    assert set(WANTED) == {*SCORES, "distance"} == set(NORMALITY)
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", WANTED)
 def test_against_numpy(codes, name):
     assert (codes.indices[3] == -1).all()
     assert (codes.indices[4] >= 0).sum() == 1
@@ -60,21 +82,22 @@ def test_against_numpy(codes, name):
     assert_allclose(scores, WANTED[name](dense(codes)), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", WANTED)
 def test_padding_is_not_an_atom(codes, name):
     """Its index is −1: taken for an atom, it would be the last one."""
     unused = np.append(W[:-1], np.inf)
-    odd = STATISTICS._replace(variance=np.append(STATISTICS.variance[:-1], np.nan))
+    bad = HISTOGRAMS._replace(spread=np.append(HISTOGRAMS.spread[:-1], np.nan))
+    odd = STATISTICS._replace(variance=np.append(STATISTICS.variance[:-1], np.nan), histograms=bad)
     assert np.isfinite(score(name, Codes(*(part[3:5] for part in codes)), unused, odd)).all()
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", WANTED)
 def test_higher_is_more_normal(codes, name):
     scores = score(name, codes, W, STATISTICS)
     assert_array_equal(np.argsort(scores[5:]), np.argsort(NORMALITY[name](dense(codes))[5:]))
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", WANTED)
 def test_a_score_does_not_depend_on_the_other_rows(codes, name):
     scores = score(name, codes, W, STATISTICS)
     order = RNG.permutation(50)
@@ -83,7 +106,7 @@ def test_a_score_does_not_depend_on_the_other_rows(codes, name):
         assert_array_equal(score(name, Codes(*(part[[j]] for part in codes)), W, STATISTICS), scores[[j]])
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", WANTED)
 def test_no_rows(codes, name):
     assert score(name, Codes(*(part[:0] for part in codes)), W, STATISTICS).shape == (0,)
 

@@ -37,6 +37,13 @@ class Block(NamedTuple):
         """Number of rows."""
         return self.X.shape[0] if self.X.size else self.indptr.size - 1
 
+    def row_squares(self) -> np.ndarray:
+        """Return ‖x‖² of each row."""
+        if self.X.size:
+            return np.einsum("ji,ji->j", self.X, self.X)
+        rows = np.repeat(np.arange(self.n_rows), np.diff(self.indptr))
+        return np.bincount(rows, self.data * self.data, self.n_rows)
+
 
 # Unsigned indices spare numba's test for negative ones.
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -73,6 +73,16 @@ def gram(Z: torch.Tensor, chunk: int = 8192) -> torch.Tensor:
     return out
 
 
+def cross(A: torch.Tensor, B: torch.Tensor, chunk: int = 8192) -> torch.Tensor:
+    """Return AᵀB of two tall matrices: products of chunks, which fill a GPU, then their sum."""
+    whole = A.shape[0] // chunk * chunk
+    out = A[whole:].T @ B[whole:]
+    if whole:
+        left, right = (Z[:whole].reshape(-1, chunk, Z.shape[1]) for Z in (A, B))
+        out += torch.bmm(left.mT, right).sum(dim=0)
+    return out
+
+
 class DeviceRows:
     """The rows Y (N×m), handed out as blocks on a device.
 

@@ -3,8 +3,9 @@
     min  ½‖w‖²,   C w = b + Xᵀa,   Σ_j a_j = K,   0 ≤ a_j ≤ u_j
 
 X is M×n, dense or CSR; u is the rows' weights, one unless they are given. `b` and `C − K` stand for rows outside the
-block whose a_j is fixed at u_j. The optimality conditions are f − rho = z_l − z_u with f = Xw, a z_l = 0 and
-(u − a) z_u = 0. Newton's equations are eliminated to the n + 1 unknowns (w, rho):
+block whose a_j is fixed at u_j. For a ball (curvature h = 1, see `plane.py`) it is ½‖w‖² + Σ a_j o_j / C with
+o_j = −h/2 ‖x_j‖². The optimality conditions are f − rho = z_l − z_u with f = Xw + o, a z_l = 0 and (u − a) z_u = 0.
+Newton's equations are eliminated to the n + 1 unknowns (w, rho):
 
     H = diag(C I, 0) + [X, −1]ᵀ Θ [X, −1],   Θ = 1 / (z_l/a + z_u/(u − a)).
 
@@ -37,10 +38,18 @@ class InteriorPoint(NamedTuple):
 
 
 def interior_point(
-    block: Block, b: np.ndarray, C: float, K: float, tol: float, u: np.ndarray | None = None
+    block: Block,
+    b: np.ndarray,
+    C: float,
+    K: float,
+    tol: float,
+    u: np.ndarray | None = None,
+    curvature: float = 0.0,
 ) -> InteriorPoint:
-    """Solve the block's problem to a duality gap of `tol`, or to ½‖w‖² ≤ tol (origin in the reduced hull)."""
+    """Solve the block's problem to a duality gap of `tol`; a plane's also to ½‖w‖² ≤ tol (origin in reduced hull)."""
     M = block.n_rows
+    o = np.zeros(M) if curvature == 0.0 else -0.5 * curvature * block.row_squares()
+    origin = tol if curvature == 0.0 else -1.0
     u = np.ones(M) if u is None else u
     total = float(u.sum())
     if total * (1.0 - 1e-13) <= K:  # every multiplier at its upper bound
@@ -49,10 +58,10 @@ def interior_point(
         _plane(*block, a, b, C, w)
         f = np.empty(M)
         matvec(*block, w, f)
-        return InteriorPoint(w, float(f.max()), a, 0.0, 0)
+        return InteriorPoint(w, float((f + o).max()), a, 0.0, 0)
     for ridge in (1e-13, 1e-9):
         try:
-            w, rho, a, gap, steps = _solve(*block, u, b, C, K, tol, ridge)
+            w, rho, a, gap, steps = _solve(*block, u, o, b, C, K, tol, origin, ridge)
         except np.linalg.LinAlgError:
             continue
         return InteriorPoint(w, rho, a, gap, steps)
@@ -68,6 +77,14 @@ def _plane(X, indptr, indices, data, n, a, b, C, w):
     rmatvec(X, indptr, indices, data, n, a, w)
     for i in range(n):
         w[i] = (w[i] + b[i]) / C
+
+
+@njit(**_OPTIONS)
+def _margins(X, indptr, indices, data, n, w, o, f):
+    """f = Xw + o."""
+    matvec(X, indptr, indices, data, n, w, f)
+    for j in range(f.size):
+        f[j] += o[j]
 
 
 @njit(**_OPTIONS)
@@ -214,8 +231,8 @@ def _correct(u, a, da, dzl, dzu, target, r):
 
 
 @njit(**_OPTIONS)
-def _solve(X, indptr, indices, data, n, u, b, C, K, tol, ridge):
-    """Mehrotra's method; returns (w, rho, a, gap, steps) of the best iterate."""
+def _solve(X, indptr, indices, data, n, u, o, b, C, K, tol, origin, ridge):
+    """Mehrotra's method, ended also where ½‖w‖² ≤ origin; returns (w, rho, a, gap, steps) of the best iterate."""
     M = X.shape[0] if X.size > 0 else indptr.size - 1
     a, zl, zu = np.empty(M), np.empty(M), np.empty(M)
     f, theta, r, work = np.empty(M), np.empty(M), np.empty(M), np.empty(M)
@@ -228,12 +245,12 @@ def _solve(X, indptr, indices, data, n, u, b, C, K, tol, ridge):
     best_w, best_a, best_rho, best_gap = np.zeros(n), a.copy(), 0.0, np.inf
 
     _plane(X, indptr, indices, data, n, a, b, C, w)
-    matvec(X, indptr, indices, data, n, w, f)
+    _margins(X, indptr, indices, data, n, w, o, f)
     rho = _start(f, u, share, a, zl, zu)
     step = 1.0
     for steps in range(MAX_STEPS + 1):
         if steps > 0:
-            matvec(X, indptr, indices, data, n, w, f)
+            _margins(X, indptr, indices, data, n, w, o, f)
         _plane(X, indptr, indices, data, n, a, b, C, wa)
         slack, total, mu = _measures(u, a, zl, zu, f, rho)
         apart, half = 0.0, 0.0
@@ -248,8 +265,8 @@ def _solve(X, indptr, indices, data, n, u, b, C, K, tol, ridge):
             best_gap, best_rho = gap, rho
             best_w[:] = w
             best_a[:] = a
-        if gap <= tol or half <= tol or step < 1e-9 or steps == MAX_STEPS:
-            if half <= tol:
+        if gap <= tol or half <= origin or step < 1e-9 or steps == MAX_STEPS:
+            if half <= origin:
                 best_gap, best_rho = gap, rho
                 best_w[:] = wa
                 best_a[:] = a

@@ -8,24 +8,28 @@ import numpy as np
 import scipy.sparse
 
 from oddatom.boundary.libsvm_smo import walk
-from oddatom.boundary.plane import OneClassFit
+from oddatom.boundary.plane import OneClassFit, at_origin
 from oddatom.passes import MarginPasses, PlanePasses, ShardGroup
 
 MAX_ITER = 5000
 TOL = 1e-3  # libsvm's own, on codes as they are: far too coarse for codes of rows divided by their Frobenius norm
 
 
-def fit_libsvm(group: ShardGroup[PlanePasses], n: int, nu: float, *, w0: np.ndarray | None = None) -> OneClassFit:
+def fit_libsvm(
+    group: ShardGroup[PlanePasses], n: int, nu: float, *, w0: np.ndarray | None = None, curvature: float = 0.0
+) -> OneClassFit:
     """Fit what `OneClassSVM(kernel="linear", max_iter=5000)` gives for all rows; w, rho and lam are divided by nu N.
 
     Stopping early and its dependence on the order of the rows are kept: they are part of the published figures.
-    The gap reported is the true one, in unit-RMS units.
+    The gap reported is the true one, in unit-RMS units. It knows planes alone.
     """
+    if curvature != 0.0:
+        raise ValueError("libsvm's one-class SVM has a plane, no ball.")
     N, _, sum_sq = group.sum(MarginPasses.svm_summary)
     C = nu * N
     if n == 0 or sum_sq == 0.0:
         group.map(MarginPasses.svm_zero_rows, nu)
-        return OneClassFit(np.zeros(n), 0.0, 0.0, 0.0, 0.0, True, 0, 0.0)
+        return at_origin(n)
     rows = group.map(PlanePasses.svm_all_rows)
     X = scipy.sparse.vstack(rows).tocsr()
     a, rho, steps = walk(*_slots(X), n, nu, TOL, MAX_ITER)

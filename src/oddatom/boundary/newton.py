@@ -1,6 +1,6 @@
 """Newton's method on the one-class SVM with a rounded hinge: a plane near the best one in a few sums over the rows.
 
-    min_w,rho  ½‖w‖² − rho + 1/C Σ_j ψ(rho − w·x_j),   ψ(u) = 0, (u + eps/2)²/(2 eps), u  as u leaves [−eps/2, eps/2]
+    min_w,rho  ½‖w‖² − rho + 1/C Σ_j ψ(rho − f_j),   ψ(u) = 0, (u + eps/2)²/(2 eps), u  as u leaves [−eps/2, eps/2]
 
 ψ' = clip(½ + u/eps, 0, 1) is the multiplier a_j, so the gradient is w − Σ a x / C and −1 + Σ a / C, and only
 rows within eps/2 of the margin enter the Hessian. Each width starts from the plane of the wider one.
@@ -20,9 +20,12 @@ _SHORTER = 0.4 ** np.arange(1, 9)
 
 
 def smooth_newton(
-    group: ShardGroup[PlanePasses], w: np.ndarray, rho: float, C: float, widths: Sequence[float]
+    group: ShardGroup[PlanePasses], w: np.ndarray, rho: float, C: float, widths: Sequence[float], least: float = 1e-8
 ) -> tuple[np.ndarray, int]:
-    """Return the plane for the last of the widths, and the Newton steps taken; the shards keep its margins."""
+    """Return w for the last of the widths, and the Newton steps taken; the shards keep its margins.
+
+    `least` is the size below which a change of the objective is small.
+    """
     n = w.size
     diagonal = np.arange(n)
     taken, step = 0, 0.0
@@ -43,7 +46,7 @@ def smooth_newton(
             _, d, failed = dposv(H.T, -grad, lower=0, overwrite_a=1)  # in Fortran's order, without a copy
             slope = float(grad @ d)
             # Little to gain, and the step is shorter than the width: ‖Δw‖² ≤ −slope, and rows have norms about one.
-            if failed or -slope <= min(enough * max(0.5 * float(w @ w), 1e-8), most):
+            if failed or -slope <= min(enough * max(0.5 * float(w @ w), least), most):
                 break
             step, value = _line_search(group, w, rho, d, C, eps, value, slope)
             if step == 0.0:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from oddatom.coding.analysis import analysis_codes
 from oddatom.coding.batch_omp import Codes, batch_omp, batch_omp_gram
-from oddatom.coding.codes import resize, to_csr, without_atoms
+from oddatom.coding.codes import linear_codes, resize, to_csr, without_atoms
 from oddatom.coding.correlation import correlation_omp
 
 # Sparse codings by name: functions of rows, atoms, the number of non-zeros, and the atoms' Gram matrix if at hand.
@@ -17,6 +17,7 @@ __all__ = [
     "batch_omp",
     "batch_omp_gram",
     "correlation_omp",
+    "linear_codes",
     "resize",
     "to_csr",
     "without_atoms",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from oddatom.arrays.namespaces import like, namespace
 from oddatom.coding.batch_omp import Codes
 
 
@@ -34,3 +35,16 @@ def to_csr(codes: Codes, n: int) -> scipy.sparse.csr_array:
     out = scipy.sparse.csr_array((codes.values[kept], codes.indices[kept], indptr), shape=(codes.indices.shape[0], n))
     out.sort_indices()
     return out
+
+
+def linear_codes(values: Any, n_atoms: int) -> Codes:
+    """Return the linear codes P y of rows, (N, n) of any library, as codes with a slot for every atom.
+
+    Residuals are 0: they are not worked out.
+    """
+    xp = namespace(values)
+    nothing = xp.zeros_like(xp.sum(values, axis=-1, keepdims=True))
+    if n_atoms == 0:
+        return Codes(xp.zeros_like(nothing, dtype=xp.int64) - 1, nothing, nothing[:, 0])
+    atoms = xp.zeros_like(values, dtype=xp.int64) + like(np.arange(n_atoms), values)
+    return Codes(atoms, values, nothing[:, 0])

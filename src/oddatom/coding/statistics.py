@@ -9,6 +9,7 @@ from numba import njit
 
 from oddatom.arrays.quantiles import weighted_quantile
 from oddatom.coding.batch_omp import Codes
+from oddatom.coding.histograms import CodeHistograms
 
 _FLOOR = 1e-10  # a variance below this share of a row's mean square is rounding
 
@@ -25,11 +26,14 @@ class CodeStatistics(NamedTuple):
     noise : float
         s_e², the median of ‖y − x D‖² by free dimension, of which there are m − s, at least one.
         It follows the normal rows while they are more than half.
+    histograms : CodeHistograms or None
+        Of the codes that scoring="loda" takes; None with other scores.
     """
 
     usage: np.ndarray
     variance: np.ndarray
     noise: float
+    histograms: CodeHistograms | None = None
 
 
 def code_statistics(codes: Codes, n_atoms: int, n_columns: int, weights: np.ndarray | None = None) -> CodeStatistics:

@@ -164,6 +164,9 @@ def tail_offset(scores: np.ndarray, share: float, least: float) -> float:
     return float(edge - max((body - edge) / np.log(BODY / EDGE), least) * np.log(EDGE / share))
 
 
+FARTHEST = 1e100  # multiples of the tail's scale beyond which none is told from another
+
+
 def _by_tail(
     t: np.ndarray, shares: tuple[float, float], criterion: Criterion, least: float, coarse: bool, decay: float
 ) -> _Expected:
@@ -175,7 +178,8 @@ def _by_tail(
     else:
         b = decay * _caution(N) * (edge - body) / np.log(shares[0] / shares[1])
     b = max(b, least) or float(t.std())
-    beyond = np.maximum(t - edge, 0.0) / b if b > 0.0 else np.zeros(N)
+    with np.errstate(over="ignore"):
+        beyond = np.minimum(np.maximum(t - edge, 0.0) / b, FARTHEST) if b > 0.0 else np.zeros(N)
     return _Expected(np.where(t > edge, shares[1] * N * np.exp(-beyond), np.inf), 1.0, criterion)
 
 

@@ -1,6 +1,6 @@
 """Algorithm 1: alternate between a sweep over the atoms and the one-class SVM on the codes.
 
-    min  F(Y, D, X) + G(X, w, rho)
+    min  F(Y, D, X) + eta G(X, w, rho)
 
 F is the learner's objective, G the one-class SVM's. Which learner it is (`dl.DL`, `dpl.DPL`) says what a sweep does.
 The driver holds dictionaries, the plane and small matrices; the rows stay in the shards.
@@ -31,9 +31,9 @@ class SVMSolver(Protocol):
     """Solves the one-class SVM on the n columns that the shards have been handed."""
 
     def __call__(
-        self, group: ShardGroup[PlanePasses], n: int, nu: float, *, w0: np.ndarray | None = None
+        self, group: ShardGroup[PlanePasses], n: int, nu: float, *, w0: np.ndarray | None = None, curvature: float = 0.0
     ) -> OneClassFit:
-        """Return the plane; the shards keep the multipliers."""
+        """Return the boundary; the shards keep the multipliers."""
 
 
 SVM_SOLVERS: dict[str, SVMSolver] = {"exact": fit_one_class, "libsvm": fit_libsvm}
@@ -77,6 +77,8 @@ class Learner(ABC, Generic[S]):
     track_atoms: bool = False
     weighted: bool = False  # whether the rows have weights, which the exact SVM alone takes
     coding: str = "omp"  # which of oddatom.coding.CODINGS makes the sparse codes
+    coupling_form: str = "multipliers"  # what a sweep holds fixed: the SVM's multipliers, or its boundary ("hinge")
+    curvature: float = 0.0  # of the boundary: 0 a plane, 1 a ball
 
     @abstractmethod
     def start(self, group: ShardGroup[S], D: np.ndarray) -> Model:
@@ -84,7 +86,7 @@ class Learner(ABC, Generic[S]):
 
     @abstractmethod
     def sweep(self, group: ShardGroup[S], model: Model) -> np.ndarray:
-        """Update every active atom and its row of codes, w and lam fixed.
+        """Update every active atom and its row of codes, with w and lam, or the boundary, fixed.
 
         Returns −1 for atoms that turned round and +1 for the others: the sign their part of the next plane will have.
         """
@@ -161,7 +163,7 @@ def fit_last_svm(group: ShardGroup[S], model: Model, learner: Learner[S]) -> tup
         learner.encode_anew(group, model)
         nu, n = learner.nu, int(model.active.sum())
         svm = _solve_svm(group, n, learner, model.svm.w[model.active])
-        while svm.degenerate and nu < 1.0:
+        while svm.degenerate and nu < 1.0 and learner.curvature == 0.0:
             nu = min(1.0, 1.5 * nu)
             svm = _solve_svm(group, n, replace(learner, nu=nu))
         if nu > learner.nu and not svm.degenerate:
@@ -184,6 +186,20 @@ def lagrangian(group: ShardGroup[S], model: Model, learner: Learner[S]) -> float
     return F + learner.eta * (0.5 * float(w @ w) - float(w @ weighted) / C)
 
 
+def majorant(group: ShardGroup[S], model: Model, learner: Learner[S]) -> float:
+    """F + eta G with the boundary fixed: no less than F + eta G, and equal where the boundary is that of the codes."""
+    svm, N = model.svm, group.sum(MarginPasses.svm_summary)[0]
+    norms = np.sqrt(group.sum(SweepPasses.code_sums)[1])
+    hinge = group.sum(SweepPasses.hinge_total)[0] / (learner.nu * N)
+    G = (1.0 + learner.curvature) * (0.5 * float(svm.w @ svm.w) - svm.rho + hinge)
+    return learner.objective(group, model, norms) + learner.eta * G
+
+
+def row_weight(group: ShardGroup[S], learner: Learner[S]) -> float:
+    """The weight of a row outside the boundary in eta G: eta/(nu N), of a ball twice that."""
+    return (1.0 + learner.curvature) * learner.eta / (learner.nu * float(group.sum(MarginPasses.svm_summary)[0]))
+
+
 def check_overflow(square: float, learner: Learner[S]) -> None:
     """Refuse to go on with codes, or weights of them, whose square has overflowed."""
     if not np.isfinite(square):
@@ -191,7 +207,7 @@ def check_overflow(square: float, learner: Learner[S]) -> None:
             f"The codes overflowed in the update of an atom: the SVM's weight eta = {learner.eta:g} is too large.",
             parameter="coupling",
             value=learner.eta,
-            advice="Lower the 'coupling' parameter; 1 is the paper's.",
+            advice="Lower the 'coupling' parameter; ('eta', 1) is the paper's.",
         )
 
 
@@ -199,8 +215,9 @@ def _solve_svm(
     group: ShardGroup[SweepPasses], n: int, learner: Learner[S], w0: np.ndarray | None = None
 ) -> OneClassFit:
     if learner.weighted:
-        return fit_weighted(cast(ShardGroup[WeightedPasses], group), n, learner.nu, w0=w0)
-    return SVM_SOLVERS[learner.svm_solver](group, n, learner.nu, w0=w0)
+        weighted = cast(ShardGroup[WeightedPasses], group)
+        return fit_weighted(weighted, n, learner.nu, w0=w0, curvature=learner.curvature)
+    return SVM_SOLVERS[learner.svm_solver](group, n, learner.nu, w0=w0, curvature=learner.curvature)
 
 
 def _record(group: ShardGroup[S], model: Model, learner: Learner[S], started: float, before: Meter) -> None:
@@ -208,9 +225,10 @@ def _record(group: ShardGroup[S], model: Model, learner: Learner[S], started: fl
     model.history.record(
         F=F,
         G=model.svm.objective,
-        total=F + model.svm.objective,
+        total=F + learner.eta * model.svm.objective,
         n_active=int(model.active.sum()),
         gap=model.svm.gap,
+        code_norm=float(np.linalg.norm(model.norms[model.active])),
         seconds=perf_counter() - started,
         **group.meter.since(before),
         **model.measures,

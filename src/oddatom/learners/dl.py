@@ -5,17 +5,15 @@ F = ½‖Y − X D‖² + beta Σ_i phi(‖x^i‖),   ‖d_i‖ = 1,   support o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 
-from oddatom.atoms.theorem1 import AtomSolution, power_atom, solve_atom, solve_atom_rows
+from oddatom.atoms.theorem1 import power_atom, solve_atom, solve_atom_rows
 from oddatom.learners.alternate import Learner, Model, check_overflow, fit_svm, lagrangian
+from oddatom.learners.hinge import AtomSolver, hinge_sweep, target_rows
 from oddatom.passes import MarginPasses, ShardGroup, SweepPasses
-
-AtomSolver = Callable[[np.ndarray, np.ndarray, np.ndarray], AtomSolution]
 
 ATOM_SOLVERS: dict[str, AtomSolver] = {"exact": solve_atom, "power": power_atom}
 # From this many features on, an atom with fewer than half as many rows is solved in the space of its rows.
@@ -39,17 +37,18 @@ class DL(Learner[SweepPasses]):
 
     def sweep(self, group: ShardGroup[SweepPasses], model: Model) -> np.ndarray:
         """Update every active atom by Theorem 1; see `Learner.sweep`."""
+        if self.coupling_form == "hinge":
+            return hinge_sweep(group, model, self, self.by_rows(model), ATOM_SOLVERS[self.atom_solver])
         D, w = model.D, model.svm.w
         kappa = self.eta / (self.nu * group.sum(MarginPasses.svm_summary)[0]) * w
-        exact, m = self.atom_solver == "exact", D.shape[1]
-        by_rows = exact & (m >= WIDE) & (model.counts < (m if m >= VERY_WIDE else m / 2))
+        by_rows = self.by_rows(model)
         order = np.flatnonzero(model.active).tolist()
         trace = [lagrangian(group, model, self)] if self.track_atoms else []
         flips = np.ones(D.shape[0])
         moments = None
         for position, i in enumerate(order):
             if by_rows[i]:
-                R, c = _rows(group, i, D[i], float(kappa[i]))
+                R, c = target_rows(group, i, D[i], float(kappa[i]))
                 cc = float(c @ c)
                 check_overflow(cc, self)
                 solution = solve_atom_rows(R, c, D[i])
@@ -78,6 +77,11 @@ class DL(Learner[SweepPasses]):
             model.history.lagrangian.append(np.array(trace))
         return flips
 
+    def by_rows(self, model: Model) -> np.ndarray:
+        """Whether Theorem 1 is solved in the space of an atom's rows, by atom."""
+        exact, m = self.atom_solver == "exact", model.D.shape[1]
+        return exact & (m >= WIDE) & (model.counts < (m if m >= VERY_WIDE else m / 2))
+
     def objective(self, group: ShardGroup[SweepPasses], model: Model, norms: np.ndarray) -> float:
         """Return F = ½‖E‖² + beta Σ phi(‖x^i‖)."""
         return 0.5 * group.sum(SweepPasses.sq_error)[0] + sum(self.penalty.value(float(t)) for t in norms)
@@ -87,9 +91,3 @@ class DL(Learner[SweepPasses]):
         D = model.D[model.active]
         group.map(SweepPasses.encode, D, min(self.s, D.shape[0]), self.coding)
         group.map(SweepPasses.svm_open, np.ones(D.shape[0], bool))
-
-
-def _rows(group: ShardGroup[SweepPasses], i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray]:
-    """R and c of an atom with far fewer rows than features, where Theorem 1 is solved in the space of the rows."""
-    pieces = group.map(SweepPasses.rows, i, d, kappa)
-    return np.concatenate([R for R, _ in pieces]), np.concatenate([c for _, c in pieces])

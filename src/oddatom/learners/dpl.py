@@ -1,5 +1,8 @@
 """DPL-OCSVM's inner routine (appendix; `methods/dpl.py` evaluates it): every pair by Theorem 2, w and lam fixed.
 
+With coupling_form="hinge" the boundary is fixed instead, as in `learners/hinge.py`: Theorem 2 gives a direction, along
+which the codes go as far as F and the hinge together fall.
+
     F = ½‖Y − X D‖² + beta Σ_i phi(‖x^i‖) + Σ_i alpha_i ‖x^i‖₁,   x^i = Y p_i on the rows that use atom i
 
 Which rows use an atom is fixed by OMP; alpha_i = alpha ς_i/‖ς‖ with ς_i their number.
@@ -12,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddatom.learners.alternate import Learner, Model, check_overflow, fit_svm, lagrangian
+from oddatom.learners.alternate import Learner, Model, check_overflow, fit_svm, lagrangian, majorant, row_weight
 from oddatom.pairs.gradient import gradient_pair
-from oddatom.pairs.theorem2 import Pair, PairSolution, exact_pair, least_squares_map
+from oddatom.pairs.theorem2 import Pair, PairSolution, exact_pair, least_squares_map, with_boundary
 from oddatom.passes import MarginPasses, PairPasses, ShardGroup, SweepPasses
 
 PAIR_SOLVERS: dict[str, Callable[..., PairSolution]] = {"exact": exact_pair, "gradient": gradient_pair}
@@ -48,30 +51,39 @@ class DPL(Learner[PairPasses]):
     def sweep(self, group: ShardGroup[PairPasses], model: Model) -> np.ndarray:
         """Update every active pair by Theorem 2; see `Learner.sweep`."""
         D, P, alpha = model.D, model.P, model.alpha
-        kappa = self.eta / (self.nu * group.sum(MarginPasses.svm_summary)[0]) * model.svm.w
+        weight, hinge = row_weight(group, self), self.coupling_form == "hinge"
+        kappa, bend = weight * model.svm.w, weight * self.curvature
+        measure = majorant if hinge else lagrangian
+        if hinge:
+            group.map(SweepPasses.hinge_start, model.svm.w, model.svm.rho, self.curvature, weight)
         solve = PAIR_SOLVERS[self.pair_solver]
         flips = np.ones(D.shape[0])
         room = CACHE - sum(basis.T.size for basis in model.bases.values())  # for bases to keep from sweep to sweep
-        trace = [lagrangian(group, model, self)] if self.track_atoms else []
+        trace = [measure(group, model, self)] if self.track_atoms else []
         worst = 0.0
         for i in np.flatnonzero(model.active).tolist():
             old = [D[i]]  # the atom that the shards' residual belongs to
+            before = P[i].copy()
 
             def halfway(d: np.ndarray, i: int = i, old: list[np.ndarray] = old) -> None:
                 group.sum(PairPasses.pair_commit, old[0], d, P[i])
                 old[0] = d
-                trace.append(lagrangian(group, model, self))
+                trace.append(measure(group, model, self))
 
             weights = float(kappa[i]), float(alpha[i])
             known = model.bases.get(i), model.n_iter > 0
-            pair = Pair(i, D[i], *weights, self.penalty, int(model.counts[i]), *known)
-            d, P[i], residual, basis = solve(group, pair, halfway if self.track_atoms else None)
+            pair = Pair(i, D[i], *weights, self.penalty, int(model.counts[i]), *known, bend)
+            solution = solve(group, pair, halfway if self.track_atoms else None)
+            d, P[i] = solution.d, solution.p
+            if hinge:
+                d, P[i] = with_boundary(group, pair, before, solution, weight, old[0])
             (square,) = group.sum(PairPasses.pair_commit, old[0], d, P[i])
             check_overflow(square, self)
             model.norms[i] = np.sqrt(square)
             if P[i].any():
                 flips[i] = -1.0 if float(D[i] @ d) < 0.0 else 1.0
                 D[i] = d
+                basis = solution.basis
                 if basis is not None and i not in model.bases and basis.T.size <= room:
                     model.bases[i] = basis
                     room -= basis.T.size
@@ -79,8 +91,8 @@ class DPL(Learner[PairPasses]):
                 model.active[i] = False
                 model.bases.pop(i, None)
             if self.track_atoms:
-                trace.append(lagrangian(group, model, self))
-            worst = float(np.maximum(worst, residual))  # no number stays no number
+                trace.append(measure(group, model, self))
+            worst = float(np.maximum(worst, solution.residual))  # no number stays no number
         model.measures["kkt"] = worst
         if self.track_atoms:
             model.history.lagrangian.append(np.array(trace))

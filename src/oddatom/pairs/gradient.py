@@ -27,7 +27,7 @@ def gradient_pair(
 
     The row is trimmed where τ₁ proves that x = 0 is best: ‖b − alpha Uᵀτ₁‖ ≤ beta, b = Uᵀ(R d + eta·w_i lam).
     """
-    i, old, kappa, alpha, penalty, _, basis, _ = pair
+    i, old, kappa, alpha, penalty, _, basis, _, _ = pair
     assert isinstance(penalty, L21)
     d, p, beta = old, np.zeros(old.size), penalty.beta
     group.map(PairPasses.pair_open, i, old, old, kappa, alpha)

@@ -26,8 +26,9 @@ import numpy as np
 from scipy.linalg import lapack, qr
 
 from oddatom.arrays.blas import DSYRK
+from oddatom.atoms.theorem1 import solve_atom
 from oddatom.pairs.box_qp import natural_residual, solve_complement, solve_rows
-from oddatom.passes import PairPasses, ShardGroup
+from oddatom.passes import PairPasses, ShardGroup, SweepPasses
 from oddatom.penalties import Penalty
 
 GAP_TOL = 1e-13  # duality gap of the ℓ1 problem over ‖b‖²
@@ -52,7 +53,8 @@ class Basis(NamedTuple):
 
 class Pair(NamedTuple):
     """One pair to be updated: its number, atom, weights of the SVM and of ‖x‖₁, the row penalty, its number of rows,
-    the basis of its rows where that is known already (the rows never change), and whether its codes are an update's.
+    the basis of its rows where that is known already (the rows never change), whether its codes are an update's, and
+    how a ball bends the target: c = R d + a (kappa − bend·x).
     """
 
     i: int
@@ -63,6 +65,7 @@ class Pair(NamedTuple):
     n_rows: int
     basis: Basis | None = None
     warm: bool = False
+    bend: float = 0.0
 
 
 class PairSolution(NamedTuple):
@@ -72,14 +75,52 @@ class PairSolution(NamedTuple):
     p: np.ndarray
     residual: float
     basis: Basis | None
+    retried: bool = False  # whether d is not the best atom for the old codes
 
 
 def exact_pair(
     group: ShardGroup[PairPasses], pair: Pair, halfway: Callable[[np.ndarray], None] | None = None
 ) -> PairSolution:
-    """Both half-steps; the shards then hold the pair, not yet committed. `halfway` is told of d before p is solved."""
+    """Both half-steps; the shards then hold the pair, not yet committed. `halfway` is told of d before p is solved.
+
+    Where nothing is left of the pair, its best atom for x = 0 is tried before it is trimmed: d from the old codes is
+    not the minimiser of both.
+    """
     d = best_atom(group, pair.i, pair.d)
-    bounds = group.sum(PairPasses.pair_open, pair.i, pair.d, d, pair.kappa, pair.alpha)
+    solution = analysis_step(group, pair, pair.d, d, halfway)
+    if solution.p.any():
+        return solution
+    now = pair.d if halfway is None else d  # the atom that the residual belongs to
+    basis = solution.basis or pair.basis or make_basis(group, pair)[0]
+    other = widest_atom(group, pair, now, basis)
+    again = analysis_step(group, pair._replace(basis=basis), now, other)
+    if again.p.any():
+        return again._replace(retried=True)
+    group.sum(PairPasses.pair_open, pair.i, now, d, pair.kappa, pair.alpha, pair.bend)
+    return solution._replace(basis=basis)
+
+
+def widest_atom(group: ShardGroup[PairPasses], pair: Pair, now: np.ndarray, basis: Basis) -> np.ndarray:
+    """The d that maximises ‖Uᵀ(R d + kappa·a)‖, by Theorem 1: where the penalty leaves nothing of it x = 0 is best.
+
+    `now` is the atom that the residual belongs to.
+    """
+    group.sum(PairPasses.pair_open, pair.i, now, now, pair.kappa, pair.alpha)
+    ((b, _, _),) = group.sum(PairPasses.pair_basis, basis.T, pair.alpha)
+    (M,) = group.sum(PairPasses.pair_cross, now)  # UᵀR
+    coupling = b - M @ now if pair.kappa != 0.0 else np.zeros(b.size)  # Uᵀ(kappa·a), without rounding where it is 0
+    return solve_atom(M.T @ M, M.T @ coupling, now).d
+
+
+def analysis_step(
+    group: ShardGroup[PairPasses],
+    pair: Pair,
+    old: np.ndarray,
+    d: np.ndarray,
+    halfway: Callable[[np.ndarray], None] | None = None,
+) -> PairSolution:
+    """The p half-step for the atom d, the residual being that of `old`."""
+    bounds = group.sum(PairPasses.pair_open, pair.i, old, d, pair.kappa, pair.alpha, pair.bend)
     if halfway is not None:
         halfway(d)
     # ‖x̂‖ is the least ‖Uᵀ(c − alpha τ)‖, |τ| ≤ 1, and at most ‖c‖ and ‖soft(c, alpha)‖: τ = 0 and τ = clip(c/alpha).
@@ -92,9 +133,45 @@ def exact_pair(
     return PairSolution(d, p, residual, basis)
 
 
+STEPS = np.array([0.0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0, 1.15])
+
+
+def with_boundary(
+    group: ShardGroup[PairPasses], pair: Pair, old: np.ndarray, solution: PairSolution, weight: float, now: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The atoms d and p after a step with the boundary fixed; `weight` is that of a row outside it.
+
+    p goes along the line from the old one to the solution's. Where d is the best atom for the old codes, a step of 0 is
+    no worse than before; where it is not, the pair as it is and x = 0 are tried as well: the objective never rises.
+    `now` is the atom that the residual belongs to.
+    """
+    p, value = _along_line(group, pair, old, solution.p, weight)
+    if solution.retried:
+        group.sum(PairPasses.pair_open, pair.i, now, now, pair.kappa, pair.alpha, pair.bend)
+        other, least = _along_line(group, pair, old, np.zeros_like(old), weight)
+        if least < value:
+            return now, other
+    return solution.d, p
+
+
+def _along_line(
+    group: ShardGroup[PairPasses], pair: Pair, old: np.ndarray, new: np.ndarray, weight: float
+) -> tuple[np.ndarray, float]:
+    """The best p on the line from `old` to `new`, and its value."""
+    products, absolute, hinge = group.sum(PairPasses.pair_line, new, pair.kappa, pair.bend, STEPS)
+    xx, xy, yy, xr, yr = products
+    rest = 1.0 - STEPS
+    square = np.maximum(rest**2 * xx + 2.0 * rest * STEPS * xy + STEPS**2 * yy, 0.0)
+    penalties = [pair.penalty.value(sqrt(t)) for t in square]
+    values = 0.5 * square - rest * xr - STEPS * yr + penalties + pair.alpha * absolute + weight * hinge
+    best = int(np.argmin(values))
+    step = float(STEPS[best])
+    return new if step == 1.0 else old + step * (new - old), float(values[best])
+
+
 def best_atom(group: ShardGroup[PairPasses], i: int, d: np.ndarray) -> np.ndarray:
     """The d half-step: Rᵀx normalised, or the old atom where that is zero."""
-    (u,) = group.sum(PairPasses.pair_direction, i, d)
+    (u,) = group.sum(SweepPasses.direction, i, d)
     with np.errstate(over="ignore"):
         size = _norm(u)
     if not SAFE < size < 1.0 / SAFE:  # squares vanish or overflow

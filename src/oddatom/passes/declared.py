@@ -18,11 +18,13 @@ STATE = frozenset(
         "residual",  # E = Y − X D
         "multipliers",  # a, of the one-class SVM
         "svm_rows",  # the codes that the one-class SVM sees
-        "scale",  # their unit
-        "margins",  # f = X w
+        "scale",  # their unit, and the curvature of the boundary
+        "margins",  # f, of the rows
         "direction",  # g, along which the margins move
         "distances",  # from the margin
         "band",  # rows nearest the margin
+        "hinge",  # the boundary that is fixed while atoms change, and how far outside it rows lie
+        "hinge_target",  # r = R d of the atom that is tried
         "pair",  # of the pair that is open, its rows and target
         "basis",  # U, of those rows
         "pair_codes",  # x = U q

@@ -25,15 +25,18 @@ P = ParamSpec("P")
 
 
 class MarginPasses(Protocol):
-    """What every solver of the one-class SVM asks of rows x: their margins f = x·w and multipliers a in [0, 1]."""
+    """What every solver of the one-class SVM asks of rows x: their margins f and multipliers a in [0, 1].
+
+    f = x·w for a plane, f = x·w − ½‖x‖² for a ball: f = x·w − h/2 ‖x‖² with h the curvature, 0 or 1.
+    """
 
     @shard_pass("svm", reads="svm_rows")
     def svm_summary(self) -> tuple[float, float, float]:
         """Return the number of rows, of zero rows, and the sum of squares; of rows with weights the sums of these."""
 
     @shard_pass("svm", writes="scale")
-    def svm_scale(self, scale: float) -> None:
-        """Speak of rows divided by `scale` from now on."""
+    def svm_scale(self, scale: float, curvature: float = 0.0) -> None:
+        """Speak of rows divided by `scale` from now on, and of a boundary with this curvature."""
 
     @shard_pass("svm", reads="svm_rows", writes="multipliers")
     def svm_zero_rows(self, value: float) -> None:
@@ -45,15 +48,15 @@ class MarginPasses(Protocol):
 
     @shard_pass("svm", reads="svm_rows scale", writes="margins")
     def svm_margins(self, w: np.ndarray) -> None:
-        """Compute and keep f = X w."""
+        """Compute and keep f = x·w − h/2 ‖x‖²."""
 
     @shard_pass("svm", reads="margins")
     def svm_range(self) -> tuple[float, float]:
         """Return the lowest and the highest margin (of no rows: inf, −inf)."""
 
-    @shard_pass("svm", reads="margins")
-    def svm_slack(self, rho: float) -> tuple[float]:
-        """Return Σ (rho − f)₊."""
+    @shard_pass("svm", reads="margins multipliers")
+    def svm_slack(self, rho: float) -> tuple[float, float]:
+        """Return Σ (rho − f)₊, and Σ a (f − rho)₊ + (1 − a)(rho − f)₊: nu N times the duality gap of w = w(a)."""
 
     @shard_pass("svm", reads="margins multipliers")
     def svm_residual(self, rho: float) -> float:
@@ -127,26 +130,27 @@ class PlanePasses(MarginPasses, Protocol):
 class SweepPasses(PlanePasses, Protocol):
     """What Algorithm 1 asks: codes, and the passes of Theorem 1.
 
-    `kappa` stands for eta·w_i/(nu N): with it, c = kappa·a on the rows of atom i.
+    `kappa` stands for eta·w_i/(nu N): with it, c = kappa·a on the rows of atom i; for a ball c = a (kappa − bend·x).
+    The passes named `hinge_` are those of a coupling with a fixed boundary, see `boundary/hinge_codes.py`.
     """
 
     @shard_pass("coding", writes="codes", counts=(0,))
     def encode(self, D: np.ndarray, s: int, coding: str = "omp") -> tuple[np.ndarray, float]:
         """Code the rows with D; return how many rows use each atom, and the sum of squared residuals."""
 
-    @shard_pass("coding", reads="codes", writes="residual")
+    @shard_pass("coding", reads="codes", writes="residual hinge")
     def start_sweeps(self, D: np.ndarray) -> None:
         """Compute E = Y − X D, which the sweeps keep up to date."""
 
     @shard_pass("atoms", reads="codes residual multipliers", symmetric=(0,))
-    def moments(self, i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def moments(self, i: int, d: np.ndarray, kappa: float, bend: float = 0.0) -> tuple[np.ndarray, np.ndarray, float]:
         """Return A = RᵀR, g = Rᵀc and ‖c‖² of atom i, R its residual without its own part.
 
         The arrays may be the shard's own, and hold until the next call.
         """
 
     @shard_pass("atoms", reads="codes residual multipliers")
-    def rows(self, i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray]:
+    def rows(self, i: int, d: np.ndarray, kappa: float, bend: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """Return R and c of atom i themselves."""
 
     @shard_pass("atoms", reads="multipliers", changes="codes residual")
@@ -158,6 +162,43 @@ class SweepPasses(PlanePasses, Protocol):
         self, done: tuple[int, np.ndarray, np.ndarray, float, float], ahead: tuple[int, np.ndarray, float]
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Commit one atom and return the moments of the next, in one message."""
+
+    @shard_pass("atoms", reads="codes residual")
+    def direction(self, i: int, d: np.ndarray) -> tuple[np.ndarray]:
+        """Return Rᵀx, the direction of the best atom for the codes as they are."""
+
+    @shard_pass("atoms", reads="codes", writes="hinge")
+    def hinge_start(self, w: np.ndarray, rho: float, curvature: float, kappa: float) -> None:
+        """Fix the boundary, with the weight `kappa` of a row outside it; compute and keep how far outside rows lie."""
+
+    @shard_pass("atoms", reads="codes residual hinge", symmetric=(0,))
+    def hinge_zero_moments(self, i: int, d: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the moments of atom i with c = kappa·w_i on the rows that lie outside where x = 0."""
+
+    @shard_pass("atoms", reads="codes residual hinge", writes="hinge_target")
+    def hinge_try(self, i: int, old: np.ndarray, new: np.ndarray, p: float) -> tuple[float, ...]:
+        """Compute and keep r = R·new; return Σ x², Σ x r and Σ hinge of the codes for p, then of the old ones.
+
+        Last come Σ hinge at x = 0, and ‖r + kappa w‖² with w on the rows that lie outside there.
+        """
+
+    @shard_pass("atoms", reads="codes hinge hinge_target")
+    def hinge_values(self, i: int, p: float) -> tuple[float, float, float]:
+        """Return Σ x², Σ x r and Σ hinge of the codes for another p."""
+
+    @shard_pass("atoms", reads="hinge_target", changes="codes residual hinge")
+    def hinge_commit(self, i: int, old: np.ndarray, new: np.ndarray, p: float) -> None:
+        """Replace atom i and its codes by those for p (inf trims the row)."""
+
+    @shard_pass("atoms", reads="multipliers hinge_target", changes="codes residual hinge", symmetric=(0,))
+    def hinge_commit_and_moments(
+        self, done: tuple[int, np.ndarray, np.ndarray, float], ahead: tuple[int, np.ndarray, float, float]
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Commit one atom and return the moments of the next, in one message."""
+
+    @shard_pass("atoms", reads="hinge")
+    def hinge_total(self) -> tuple[float]:
+        """Return Σ (rho − f)₊ of the codes as they are."""
 
     @shard_pass("other", reads="residual")
     def sq_error(self) -> tuple[float]:
@@ -199,13 +240,11 @@ class PairPasses(SweepPasses, Protocol):
     def absolute_sums(self) -> tuple[np.ndarray]:
         """Return Σ_j |x_j| by atom."""
 
-    @shard_pass("atoms", reads="codes residual")
-    def pair_direction(self, i: int, d: np.ndarray) -> tuple[np.ndarray]:
-        """Return Rᵀx, the direction of the best atom for the codes as they are."""
-
     @shard_pass("atoms", reads="codes residual multipliers", writes="pair")
-    def pair_open(self, i: int, old: np.ndarray, new: np.ndarray, kappa: float, alpha: float) -> tuple[float, float]:
-        """Take up the rows of atom i, now `old`, and c = R d + kappa·a for d = `new`.
+    def pair_open(
+        self, i: int, old: np.ndarray, new: np.ndarray, kappa: float, alpha: float, bend: float = 0.0
+    ) -> tuple[float, float]:
+        """Take up the rows of atom i, now `old`, and c = R d + a (kappa − bend·x) for d = `new`.
 
         Returns ‖c‖² and ‖soft(c, alpha)‖².
         """
@@ -258,7 +297,16 @@ class PairPasses(SweepPasses, Protocol):
     def pair_cross(self, d: np.ndarray) -> tuple[np.ndarray]:
         """Return UᵀR, r×m, for the atom d."""
 
-    @shard_pass("atoms", reads="pair", changes="codes residual")
+    @shard_pass("atoms", reads="pair codes multipliers hinge")
+    def pair_line(
+        self, p: np.ndarray, kappa: float, bend: float, steps: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the sums of the objective along x + t (Y_Ω p − x), x the codes as they are, for the steps t.
+
+        They are x·x, x·y, y·y, x·r and y·r with y = Y_Ω p and r = R d; and for each step Σ |·| and Σ hinge.
+        """
+
+    @shard_pass("atoms", reads="pair", changes="codes residual hinge")
     def pair_commit(self, old: np.ndarray, new: np.ndarray, p: np.ndarray) -> tuple[float]:
         """Replace the pair's atom `old` by `new` and its codes by x = Y_Ω p, bring E up to date; return ‖x‖²."""
 

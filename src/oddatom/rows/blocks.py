@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oddatom.arrays.threads import threads
+from oddatom.coding import histograms
+from oddatom.coding.histograms import CodeHistograms
 from oddatom.coding.statistics import CodeStatistics, code_sums, statistics_of
 from oddatom.rows.checks import not_finite
 from oddatom.rows.row_map import RowMap
-from oddatom.scaling.column_statistics import Columns, fit_columns
+from oddatom.scaling.column_statistics import Columns, Kind, ends_alone, fit_columns
 from oddatom.scaling.linear import Scaling
+from oddatom.scaling.robust import distance_from_medians
 
 if TYPE_CHECKING:
     from oddatom.rows.source import Source
@@ -25,7 +28,7 @@ def take(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
     return rows[indices]
 
 
-def fit_scaling(source: Source, kind: str | None) -> Scaling:
+def fit_scaling(source: Source, kind: Kind) -> Scaling:
     """Return the scaling of all rows, in a few passes over blocks."""
     return fit_columns(SourceColumns(source), kind)
 
@@ -94,6 +97,10 @@ class SourceColumns(Columns):
         lower, upper = np.split(_order_statistics(self._source, np.concatenate([below, above])), 2)
         return (lower + (upper - lower) * (place - below)[:, None]) / self.unit
 
+    def two_valued(self) -> np.ndarray:
+        """Return which columns hold their least and their largest entry alone."""
+        return np.all(self._source.map(ends, self.low, self.high), axis=0)
+
     def norm(self, scaling: Scaling) -> float:
         """Return the Frobenius norm of the rows scaled."""
         if scaling.center is None:
@@ -101,6 +108,11 @@ class SourceColumns(Columns):
         else:
             top = max(self._source.map(largest, scaling))
         return top * float(np.sqrt(sum(self._source.map(square, scaling, top)))) if top != 0.0 else 0.0
+
+
+def ends(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return which columns of a block hold nothing but the ends."""
+    return np.array([ends_alone(x, a, b) for x, a, b in zip(rows.T, low, high, strict=True)], bool)
 
 
 def column_sums(rows: np.ndarray, unit: np.ndarray) -> np.ndarray:
@@ -149,6 +161,11 @@ def key_counts(rows: np.ndarray, prefix: np.ndarray, shift: int, bits: int) -> n
     return out
 
 
+def distances_from_medians(rows: np.ndarray, scaling: Scaling) -> np.ndarray:
+    """Return the `distance_from_medians` of rows by a robust scaling."""
+    return distance_from_medians(scaling.apply(rows))
+
+
 def nonzero(rows: np.ndarray, row_map: RowMap) -> np.ndarray:
     """Return which of the learner's rows are not zero."""
     Y = row_map(rows)
@@ -184,3 +201,24 @@ def code_statistics(source: Source, detector: Any) -> CodeStatistics:
 def scores(rows: np.ndarray, detector: Any) -> np.ndarray:
     """Return a detector's scores of one block."""
     return detector._block_scores(rows) if rows.shape[0] else np.empty(0)
+
+
+def code_moments(rows: np.ndarray, detector: Any) -> np.ndarray:
+    """Return what center and spread of the codes' histograms are made of, of one block."""
+    n = detector.components_.shape[0]
+    with threads(detector.n_jobs):
+        return sum((histograms.code_moments(codes, n) for codes in detector._loda_codes(rows)), np.zeros((3, n)))
+
+
+def bin_counts(rows: np.ndarray, detector: Any, center: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Return how many rows of one block have a coefficient in each bin."""
+    nothing = np.zeros((center.size, histograms.BINS))
+    with threads(detector.n_jobs):
+        return sum((histograms.bin_counts(codes, center, spread) for codes in detector._loda_codes(rows)), nothing)
+
+
+def code_histograms(source: Source, detector: Any) -> CodeHistograms:
+    """Return the histograms of all rows' codes, in two passes."""
+    moments = sum(source.map(code_moments, detector))
+    counts = sum(source.map(bin_counts, detector, *histograms.center_and_spread(moments)))
+    return histograms.histograms_of(moments, counts, float(source.shape[0]))

@@ -1,6 +1,6 @@
 """What a fit needs to know of rows, wherever they are: blocks in a fixed order, and shards made of them.
 
-A new place for rows (an array, files, a cluster, a device) is one subclass with `map` and `group`.
+A new place for rows (an array, files, a cluster, a device) is one subclass with `map`, `group` and `select`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from typing import Any
 import numpy as np
 
 from oddatom.coding import Codes
+from oddatom.coding.histograms import CodeHistograms
 from oddatom.coding.statistics import CodeStatistics
 from oddatom.passes import ShardGroup
 from oddatom.rows import blocks as passes
 from oddatom.rows.row_map import RowMap
+from oddatom.scaling.column_statistics import Kind
 from oddatom.scaling.linear import Scaling
 
 KEPT_ROWS = 2**20
 
 
 class Source(ABC):
-    """N raw rows of m features, in blocks whose order and sizes are fixed; no row is ever left out.
+    """N raw rows of m features, in blocks whose order and sizes are fixed.
 
     Attributes
     ----------
@@ -78,6 +80,10 @@ class Source(ABC):
         """Return the codes that a group of this source has made last, where they are in this process."""
         return None
 
+    @abstractmethod
+    def select(self, keep: np.ndarray) -> Source:
+        """Return the rows of a mask, (N,), as a source of the same place; it lives as long as this one."""
+
     def take(self, indices: np.ndarray) -> np.ndarray:
         """Return raw rows by their numbers, in the order asked for."""
         indices = np.asarray(indices, dtype=np.int64)
@@ -96,13 +102,17 @@ class Source(ABC):
         else:
             passes.check_extent(self)
 
-    def fit_scaling(self, kind: str | None) -> Scaling:
-        """Return the scaling of all rows; refuse NaN and infinity by column."""
+    def fit_scaling(self, kind: Kind) -> Scaling:
+        """Return the scaling of all rows, see `fit_columns`; refuse NaN and infinity by column."""
         return passes.fit_scaling(self, kind)
 
     def code_statistics(self, detector: Any) -> CodeStatistics:
         """Return how the rows use the atoms of a detector that is fitted but for its scores."""
         return passes.code_statistics(self, detector)
+
+    def code_histograms(self, detector: Any) -> CodeHistograms:
+        """Return the histograms of the codes that scoring="loda" takes, of such a detector."""
+        return passes.code_histograms(self, detector)
 
     def sorted_scores(self, detector: Any) -> np.ndarray:
         """Return the scores of all rows, sorted, of a detector that is fitted but for its threshold."""

@@ -12,7 +12,9 @@ from oddatom.arrays.namespaces import is_numpy
 from oddatom.arrays.twins import TWINS
 from oddatom.coding import Codes
 from oddatom.coding.statistics import CodeStatistics, code_statistics
+from oddatom.scores.center_distance import distance
 from oddatom.scores.description_length import description_length
+from oddatom.scores.loda import loda
 from oddatom.scores.margin import margin
 from oddatom.scores.residual import residual
 from oddatom.scores.terms import Terms, total
@@ -21,16 +23,42 @@ SCORES: dict[str, Callable[[Codes, Any, CodeStatistics], Terms]] = {
     "margin": margin,
     "residual": residual,
     "description_length": description_length,
+    "loda": loda,
 }
+
+
+# What a ball has in the place of the plane's margin: `scoring="margin"` stands for it, too.
+OF_BOUNDARY = {"plane": "margin", "ball": "distance"}
+# Scores of linear codes P y, where a detector has those; the others are of sparse codes.
+OF_LINEAR_CODES = (*OF_BOUNDARY.values(), "loda")
+
+
+def formula_of(name: str) -> Callable[[Codes, Any, CodeStatistics], Terms]:
+    """Return the formula of a score: one of SCORES, or the ball's own."""
+    return distance if name == "distance" else SCORES[name]
 
 
 def score(name: str, codes: Codes, w: Any, statistics: CodeStatistics) -> Any:
     """Return the scores of N coded rows, (N,)."""
-    formula = SCORES[name]
+    formula = formula_of(name)
     with np.errstate(over="ignore"):
         if formula in TWINS and is_numpy(codes.values):
             return TWINS[formula](codes, w, statistics)
         return total(formula(codes, w, statistics), codes)
 
 
-__all__ = ["SCORES", "CodeStatistics", "Terms", "code_statistics", "description_length", "margin", "residual", "score"]
+__all__ = [
+    "OF_BOUNDARY",
+    "OF_LINEAR_CODES",
+    "SCORES",
+    "CodeStatistics",
+    "Terms",
+    "code_statistics",
+    "description_length",
+    "distance",
+    "formula_of",
+    "loda",
+    "margin",
+    "residual",
+    "score",
+]

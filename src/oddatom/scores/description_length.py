@@ -25,14 +25,14 @@ from oddatom.scores.terms import Terms, in_slots
 def description_length(codes: Codes, w: Any, statistics: CodeStatistics) -> Terms:
     """−L of every row of codes. w is not used."""
     xp = namespace(codes.values)
-    usage, variance, noise = statistics
+    usage, variance, noise, _ = statistics
     c = codes.values * in_slots(1.0 / xp.sqrt(variance), codes)
     return Terms(-in_slots(_cost(statistics), codes) - 0.5 * c * c, xp.log1p(-usage), -0.5 / noise)
 
 
 def _cost(statistics: CodeStatistics) -> Any:
     """log((1 − π_i)/π_i) + ½ log⁺(s_i²/s_e²) of every atom."""
-    usage, variance, noise = statistics
+    usage, variance, noise, _ = statistics
     xp = namespace(usage)
     ratio = xp.log(variance) - float(np.log(noise))
     return xp.log1p(-usage) - xp.log(usage) + 0.5 * xp.where(ratio > 0.0, ratio, xp.zeros_like(ratio))
@@ -41,7 +41,7 @@ def _cost(statistics: CodeStatistics) -> Any:
 @twin_of(description_length)
 def description_length_twin(codes: Codes, w: np.ndarray, statistics: CodeStatistics) -> np.ndarray:
     """Return the scores themselves, see `margin_twin`."""
-    usage, variance, noise = statistics
+    usage, variance, noise, _ = statistics
     out = np.empty(codes.values.shape[0])
     nothing = -float(np.log1p(-usage).sum())
     cost, deviation = _cost(statistics), np.sqrt(variance)

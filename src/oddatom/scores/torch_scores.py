@@ -14,7 +14,8 @@ from oddatom.coding.statistics import CodeStatistics
 from oddatom.kernels.coordinates import KernelMap
 from oddatom.rows.device.torch_codes import RowCoder, device_rows
 from oddatom.scaling.linear import LIMIT, Scaling
-from oddatom.scores import score
+from oddatom.scores import OF_LINEAR_CODES, score
+from oddatom.scores.center_distance import row_distances
 from oddatom.scores.margin import linear_formula
 
 
@@ -43,20 +44,25 @@ def score_rows(
     coding : {"omp", "correlation"}
     kernel_map : KernelMap or None
     analysis : (n, m) or None
-        P, where the margin is that of linear codes, w·Py.
+        P, where "margin", "distance" and "loda" are those of linear codes Py.
     device : torch.device or None
         None takes that of X; rows that are elsewhere are copied in blocks.
     """
     coder = RowCoder(device_rows(X, device), scaling, components, n_nonzero, coding, kernel_map)
     w = from_host(coef, coder.source.device)
     there = like(statistics, w)
-    plane = None if analysis is None else from_host(analysis.T @ coef, coder.source.device)
+    atoms = None if analysis is None else from_host(analysis, coder.source.device)
     out = {name: torch.empty(coder.source.shape[0], dtype=torch.float64, device=w.device) for name in names}
-    sparse = [name for name in names if name != "margin" or plane is None]
+    sparse = [name for name in names if name not in OF_LINEAR_CODES or atoms is None]
     for lo, hi, rows in coder.blocks():
-        if plane is not None and "margin" in names:
-            out["margin"][lo:hi] = _linear_margins(coder, rows, plane)
-        codes: Any = coder.codes(rows) if sparse else None
+        if atoms is not None and "margin" in names:
+            out["margin"][lo:hi] = _linear_margins(coder, rows, atoms.T @ w)
+        if atoms is not None and "distance" in names:
+            out["distance"][lo:hi] = row_distances(coder.linear_codes(rows, atoms).values, w)
+        if atoms is not None and "loda" in names:
+            codes: Any = coder.linear_codes(rows, atoms)
+            out["loda"][lo:hi] = score("loda", codes, w, there)
+        codes = coder.codes(rows) if sparse else None
         for name in sparse:
             out[name][lo:hi] = score(name, codes, w, there)
     return out

@@ -7,6 +7,7 @@ from numba import njit, prange
 
 from oddatom.arrays.blas import add_gram
 from oddatom.arrays.sums import FUSED, dot
+from oddatom.boundary.hinge_codes import slack_of
 
 BLOCK = 2**15  # numbers in one BLAS product: they stay in the second-level cache
 NARROW = 48  # below this many columns OpenBLAS's small dgemm beats its dsyrk
@@ -47,49 +48,15 @@ def _add_slices(A, k):
 
 
 @njit(cache=True, nogil=True)
-def _direction_rows(E, flat, pos, s, lo, hi, u):
-    """u = E_Ωᵀ x over positions lo..hi; returns ‖x‖²."""
-    m = E.shape[1]
-    for f in range(m):
-        u[f] = 0.0
-    xx = 0.0
-    for r in range(lo, hi):
-        x = flat[pos[r]]
-        j = pos[r] // s
-        xx += x * x
-        for f in range(m):
-            u[f] += x * E[j, f]
-    return xx
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def direction(E, flat, pos, s, d, u, xx, k, parallel):
-    """Rᵀx = E_Ωᵀ x + ‖x‖² d in u[0]; a slice per chunk."""
-    n = pos.size
-    if parallel:
-        for c in prange(k):
-            xx[c] = _direction_rows(E, flat, pos, s, n * c // k, n * (c + 1) // k, u[c])
-    else:
-        for c in range(k):
-            xx[c] = _direction_rows(E, flat, pos, s, n * c // k, n * (c + 1) // k, u[c])
-    for c in range(1, k):
-        xx[0] += xx[c]
-        for f in range(d.size):
-            u[0, f] += u[c, f]
-    for f in range(d.size):
-        u[0, f] += xx[0] * d[f]
-
-
-@njit(cache=True, nogil=True)
-def _target_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, alpha, c, rows, sums):
-    """c = R new + kappa·a, R = E + x old; the rows of Y side by side; ‖c‖² and ‖soft(c, alpha)‖² in `sums`."""
+def _target_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, bend, alpha, c, rows, sums):
+    """c = R new + a (kappa − bend x), R = E + x old; the rows of Y beside it; ‖c‖² and ‖soft(c, alpha)‖² in `sums`."""
     m = E.shape[1]
     square, soft = 0.0, 0.0
     overlap = dot(old, new)
     for r in range(lo, hi):
         p = pos[r]
         j = p // s
-        t = dot(E[j], new) + flat[p] * overlap + kappa * a[j]
+        t = dot(E[j], new) + flat[p] * overlap + a[j] * (kappa - bend * flat[p])
         for f in range(m):
             rows[r, f] = Y[j, f]
         c[r] = t
@@ -100,17 +67,17 @@ def _target_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, alpha, c, rows,
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def target(E, Y, flat, a, pos, s, old, new, kappa, alpha, c, rows, sums, k, parallel):
+def target(E, Y, flat, a, pos, s, old, new, kappa, bend, alpha, c, rows, sums, k, parallel):
     """The pair's rows of Y and its target c for the atom `new`; its norms in sums[0], a slice per chunk."""
     n = pos.size
     if parallel:
         for q in prange(k):
             lo, hi = n * q // k, n * (q + 1) // k
-            _target_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, alpha, c, rows, sums[q])
+            _target_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, bend, alpha, c, rows, sums[q])
     else:
         for q in range(k):
             lo, hi = n * q // k, n * (q + 1) // k
-            _target_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, alpha, c, rows, sums[q])
+            _target_rows(E, Y, flat, a, pos, s, lo, hi, old, new, kappa, bend, alpha, c, rows, sums[q])
     for q in range(1, k):
         sums[0, 0] += sums[q, 0]
         sums[0, 1] += sums[q, 1]
@@ -264,3 +231,32 @@ def absolute_sums(indices, values, out):
         for k in range(indices.shape[1]):
             if indices[j, k] >= 0:
                 out[indices[j, k]] += abs(values[j, k])
+
+
+@njit(cache=True, nogil=True)
+def line(flat, pos, s, rows, p, c, a, kappa, bend, w, curvature, v, steps, products, absolute, hinge):
+    """Add the sums of the objective along x + t (y − x), y = Y_Ω p, r = c − a (kappa − bend x): see `pair_line`."""
+    for n in range(pos.size):
+        j = pos[n] // s
+        x = flat[pos[n]]
+        y = dot(rows[n], p)
+        r = c[n] - a[j] * (kappa - bend * x)
+        q = v[j] + w * x - 0.5 * curvature * x * x
+        products[0] += x * x
+        products[1] += x * y
+        products[2] += y * y
+        products[3] += x * r
+        products[4] += y * r
+        for k in range(steps.size):
+            t = x + steps[k] * (y - x)
+            absolute[k] += abs(t)
+            hinge[k] += max(slack_of(t, q, w, curvature), 0.0)
+
+
+@njit(cache=True, nogil=True)
+def move_slack(flat, pos, s, rows, p, w, kappa, curvature, roots, v):
+    """Bring the slack of the rows up to date with the codes Y_Ω p."""
+    for n in range(pos.size):
+        j = pos[n] // s
+        x = flat[pos[n]]
+        v[j] = slack_of(dot(rows[n], p), v[j] + w * x - 0.5 * curvature * x * x, w, curvature)

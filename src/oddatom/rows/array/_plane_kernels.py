@@ -86,6 +86,14 @@ def smooth(X, indptr, indices, data, n, f, rho, eps, scale, grad, H, k, parallel
             _smooth_rows(X, indptr, indices, data, n, f, rho, eps, scale, lo, hi, grad[c], H[c])
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def bend(f, norms, scale, curvature):
+    """f ← f − curvature/2 (‖x‖/scale)²."""
+    for j in range(f.size):
+        t = norms[j] / scale
+        f[j] -= 0.5 * curvature * t * t
+
+
 @njit(cache=True, nogil=True)
 def move(f, g, step):
     """f ← f + step g."""
@@ -174,13 +182,17 @@ def take_csr(indptr, indices, data, rows, scale, out_indptr, out_indices, out_da
 
 
 @njit(cache=True, nogil=True)
-def slack(f, rho):
-    """Σ (rho − f)₊."""
+def slack(f, rho, a):
+    """Σ (rho − f)₊, and Σ a (f − rho)₊ + (1 − a)(rho − f)₊."""
     t = 0.0
+    gap = 0.0
     for j in range(f.size):
         if f[j] < rho:
             t += rho - f[j]
-    return t
+            gap += (1.0 - a[j]) * (rho - f[j])
+        else:
+            gap += a[j] * (f[j] - rho)
+    return t, gap
 
 
 @njit(cache=True, nogil=True)

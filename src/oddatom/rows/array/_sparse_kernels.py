@@ -55,9 +55,16 @@ def residual(Y, D, indices, values, E, k, parallel):
         _residual_rows(Y, D, indices, values, 0, N, E)
 
 
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def target(a, roots, j, x, kappa, bend):
+    """What the boundary asks of a row's code: a (kappa − bend x); a row of weight ω has multipliers √ω a."""
+    share = a[j] / roots[j] if roots.size > 0 else a[j]
+    return kappa * a[j] - bend * share * x
+
+
 @njit(cache=True, nogil=True)
-def _moment_rows(dsyrk, E, values, a, pos, s, d, kappa, A, g):
-    """Put RᵀR into A (lower triangle), Rᵀc into g, and return ‖c‖², for R = E_Ω + x dᵀ and c = kappa·a_Ω."""
+def _moment_rows(dsyrk, E, values, a, roots, pos, s, d, kappa, bend, A, g):
+    """Put RᵀR into A (lower triangle), Rᵀc into g, and return ‖c‖², for R = E_Ω + x dᵀ and c = a (kappa − bend x)."""
     m = E.shape[1]
     A[:] = 0.0
     g[:] = 0.0
@@ -76,8 +83,8 @@ def _moment_rows(dsyrk, E, values, a, pos, s, d, kappa, A, g):
             x = flat[p]
             for f in range(m):
                 buf[r, f] = E[j, f] + x * d[f]
-            if kappa != 0.0 and a[j] != 0.0:
-                c = kappa * a[j]
+            if a[j] != 0.0 and (kappa != 0.0 or bend != 0.0):
+                c = target(a, roots, j, x, kappa, bend)
                 cc += c * c
                 for f in range(m):
                     g[f] += c * buf[r, f]
@@ -92,18 +99,18 @@ def _moment_rows(dsyrk, E, values, a, pos, s, d, kappa, A, g):
 # Inside parallel=True numba runs every array expression in parallel too, at the price of a parallel region:
 # arrays are made by the caller, and what is not per row is written as loops.
 @njit(cache=True, nogil=True, parallel=True)
-def moments(dsyrk, E, values, a, pos, s, d, kappa, A, g, cc, k, parallel):
+def moments(dsyrk, E, values, a, roots, pos, s, d, kappa, bend, A, g, cc, k, parallel):
     """A = RᵀR, g = Rᵀc and ‖c‖² of one atom in A[0], g[0], cc[0]; a slice of each per chunk."""
     m = E.shape[1]
     n = pos.size
     if parallel:
         for c in prange(k):
             part = pos[n * c // k : n * (c + 1) // k]
-            cc[c] = _moment_rows(dsyrk, E, values, a, part, s, d, kappa, A[c], g[c])
+            cc[c] = _moment_rows(dsyrk, E, values, a, roots, part, s, d, kappa, bend, A[c], g[c])
     else:
         for c in range(k):
             part = pos[n * c // k : n * (c + 1) // k]
-            cc[c] = _moment_rows(dsyrk, E, values, a, part, s, d, kappa, A[c], g[c])
+            cc[c] = _moment_rows(dsyrk, E, values, a, roots, part, s, d, kappa, bend, A[c], g[c])
     for c in range(1, k):
         for i in range(m):
             g[0, i] += g[c, i]
@@ -145,15 +152,49 @@ def commit(E, values, a, pos, s, old, new, shrink, kappa, k, parallel):
 
 
 @njit(cache=True, nogil=True)
-def gather_rows(E, values, a, pos, s, d, kappa, R, c):
-    """R = E_Ω + x dᵀ and c = kappa·a_Ω themselves, for atoms with fewer rows than features."""
+def gather_rows(E, values, a, roots, pos, s, d, kappa, bend, R, c):
+    """R = E_Ω + x dᵀ and c = a (kappa − bend x) themselves, for atoms with fewer rows than features."""
     flat = values.ravel()
     for r in range(pos.size):
         p = pos[r]
         j = p // s
-        c[r] = kappa * a[j]
+        c[r] = target(a, roots, j, flat[p], kappa, bend)
         for f in range(E.shape[1]):
             R[r, f] = E[j, f] + flat[p] * d[f]
+
+
+@njit(cache=True, nogil=True)
+def _direction_rows(E, flat, pos, s, lo, hi, u):
+    """u = E_Ωᵀ x over positions lo..hi; returns ‖x‖²."""
+    m = E.shape[1]
+    for f in range(m):
+        u[f] = 0.0
+    xx = 0.0
+    for r in range(lo, hi):
+        x = flat[pos[r]]
+        j = pos[r] // s
+        xx += x * x
+        for f in range(m):
+            u[f] += x * E[j, f]
+    return xx
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def direction(E, flat, pos, s, d, u, xx, k, parallel):
+    """Rᵀx = E_Ωᵀ x + ‖x‖² d in u[0]; a slice per chunk."""
+    n = pos.size
+    if parallel:
+        for c in prange(k):
+            xx[c] = _direction_rows(E, flat, pos, s, n * c // k, n * (c + 1) // k, u[c])
+    else:
+        for c in range(k):
+            xx[c] = _direction_rows(E, flat, pos, s, n * c // k, n * (c + 1) // k, u[c])
+    for c in range(1, k):
+        xx[0] += xx[c]
+        for f in range(d.size):
+            u[0, f] += u[c, f]
+    for f in range(d.size):
+        u[0, f] += xx[0] * d[f]
 
 
 @njit(cache=True, nogil=True)

@@ -15,6 +15,7 @@ from oddatom.rows.array.weighted_shard import WeightedShard
 from oddatom.rows.row_map import RowMap
 from oddatom.rows.source import Source
 from oddatom.scaling.array_columns import fit_scaling
+from oddatom.scaling.column_statistics import Kind
 from oddatom.scaling.linear import Scaling
 
 SHARDS = by_kind(LocalShard, PairShard)
@@ -48,6 +49,10 @@ class ArraySource(Source):
         Y = self.learner_rows(row_map)
         return ShardGroup([SHARDS[shard](Y) if self.weights is None else WEIGHTED[shard](Y, self.weights)])
 
+    def select(self, keep: np.ndarray) -> ArraySource:
+        """Return the rows of a mask, with their weights."""
+        return ArraySource(self.X[keep], None if self.weights is None else self.weights[keep])
+
     def check_finite(self, *, missing: bool = False) -> None:
         """Nothing is left to check: the rows were when they were taken in."""
 
@@ -55,7 +60,7 @@ class ArraySource(Source):
         """Return raw rows by their numbers, in the order asked for."""
         return self.X[indices]
 
-    def fit_scaling(self, kind: str | None) -> Scaling:
+    def fit_scaling(self, kind: Kind) -> Scaling:
         """Return the scaling of the rows by their weights."""
         scaling, Y = fit_scaling(self.X, kind, self.weights)
         self._made = RowMap(scaling), Y

@@ -1,4 +1,4 @@
-"""The linear one-class SVM of rows of any size, from 1e-150 to 1e150 and beyond: fitted in other units; CSR margins."""
+"""The plane or ball of rows of any size, from 1e-150 to 1e150 and beyond: fitted in other units; CSR margins."""
 
 from __future__ import annotations
 
@@ -20,18 +20,49 @@ def fit_linear(X: Any, nu: float, weights: np.ndarray | None = None) -> tuple[On
 
     Rows on the margin lie above the offset.
     """
-    top = float(abs(X).max())
-    unit = float(np.ldexp(1.0, np.frexp(top)[1] - 1))  # a power of two: dividing by it is exact
+    unit = _unit(X)
     fit, dual_coef = fit_rows(X / unit, nu, weights)
+    return fit._replace(w=fit.w * unit), _in_units(fit.rho - fit.tolerance, unit, X, "margin"), dual_coef
+
+
+def fit_ball(
+    X: Any, nu: float, weights: np.ndarray | None = None
+) -> tuple[OneClassFit, np.ndarray, float, float, np.ndarray]:
+    """Find the smallest ball of dense or CSR rows X; return it, its centre and R², the offset, and lam.
+
+    The offset is that of −‖x − c‖²; rows on the sphere lie above it. Dense rows are centred first, so that rows far
+    from the origin lose no digits.
+    """
+    unit = _unit(X)
+    rows = X / unit
+    start = np.zeros(X.shape[1])
+    if not scipy.sparse.issparse(X):
+        rows = np.ascontiguousarray(rows)  # in any other order sums are rounded otherwise
+        start = np.average(rows, axis=0, weights=weights)
+        rows = rows - start
+    fit, dual_coef = fit_rows(rows, nu, weights, curvature=1.0)
+    square = max(fit.squared_radius, 0.0)
+    offset = _in_units(-square - 2.0 * fit.tolerance, unit, X, "radius")
+    return fit, (start + fit.w) * unit, square * unit * unit, offset, dual_coef
+
+
+def _unit(X: Any) -> float:
+    """Return a power of two near the largest entry: dividing by it is exact."""
+    return float(np.ldexp(1.0, np.frexp(float(abs(X).max()))[1] - 1))
+
+
+def _in_units(number: float, unit: float, X: Any, what: str) -> float:
+    """Return a number in squares of `unit` in squares of the rows' unit; refuse one that is lost there."""
     with np.errstate(over="ignore"):
-        offset = float((fit.rho - fit.tolerance) * np.float64(unit) * unit)
-    if not np.isfinite(offset):
-        problem = f"X is too large: its margin overflows (largest entry {top:.3g})."
+        out = float(number * np.float64(unit) * unit)
+    top = float(abs(X).max())
+    if not np.isfinite(out):
+        problem = f"X is too large: its {what} overflows (largest entry {top:.3g})."
         raise OddAtomError(problem, parameter="X", advice="Divide it first.")
     if unit * unit < np.finfo(np.float64).tiny:
-        problem = f"X is too small: its margin vanishes (largest entry {top:.3g})."
+        problem = f"X is too small: its {what} vanishes (largest entry {top:.3g})."
         raise OddAtomError(problem, parameter="X", advice="Multiply it first.")
-    return fit._replace(w=fit.w * unit), offset, dual_coef
+    return out
 
 
 def sparse_margins(X: Any, w: np.ndarray) -> np.ndarray:

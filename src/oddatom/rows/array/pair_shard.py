@@ -39,16 +39,10 @@ class PairShard(LocalShard):
         k.absolute_sums(self.indices, self.values, out)
         return (out,)
 
-    def pair_direction(self, i: int, d: np.ndarray) -> tuple[np.ndarray]:
-        """Return Rᵀx, the direction of the best atom for the codes as they are."""
-        pos, m = self._rows_of(i), d.size
-        plan = split(pos.size, 5 + m / 2, rows_per_chunk=m)
-        u, xx = np.empty((plan.k, m)), np.empty(plan.k)
-        plan.run(k.direction, self.E, self.values.ravel(), pos, self.values.shape[1], d, u, xx)
-        return (u[0],)
-
-    def pair_open(self, i: int, old: np.ndarray, new: np.ndarray, kappa: float, alpha: float) -> tuple[float, float]:
-        """Take up the rows of atom i, now `old`, and c = R d + kappa·a for d = `new`.
+    def pair_open(
+        self, i: int, old: np.ndarray, new: np.ndarray, kappa: float, alpha: float, bend: float = 0.0
+    ) -> tuple[float, float]:
+        """Take up the rows of atom i, now `old`, and c = R d + a (kappa − bend·x) for d = `new`.
 
         Returns ‖c‖² and ‖soft(c, alpha)‖².
         """
@@ -57,12 +51,13 @@ class PairShard(LocalShard):
         if self._room is None or self._room[2].size < n:
             most = int(np.diff(self._ptr).max())
             self._room = np.empty(most * m), np.empty(most * m), np.empty(most), np.empty(most)
+        self._pair_atom = i
         self._pair_pos, self._pair_c = pos, self._room[2][:n]
         self._pair_Y = self._room[0][: n * m].reshape(n, m)
         plan = split(n, 5 + m)
         codes = self.values.ravel(), self.multipliers, pos, self.values.shape[1]
         sums = np.empty((plan.k, 2))
-        plan.run(k.target, self.E, self.Y, *codes, old, new, kappa, alpha, self._pair_c, self._pair_Y, sums)
+        plan.run(k.target, self.E, self.Y, *codes, old, new, kappa, bend, alpha, self._pair_c, self._pair_Y, sums)
         return float(sums[0, 0]), float(sums[0, 1])
 
     def pair_rows(self) -> tuple[np.ndarray, np.ndarray]:
@@ -140,11 +135,27 @@ class PairShard(LocalShard):
         R = self.E[rows] + self.values.ravel()[self._pair_pos, None] * d
         return (self._pair_U.T @ R,)
 
+    def pair_line(
+        self, p: np.ndarray, kappa: float, bend: float, steps: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the sums of the objective along x + t (Y_Ω p − x), x the codes as they are, for the steps t.
+
+        They are x·x, x·y, y·y, x·r and y·r with y = Y_Ω p and r = R d; and for each step Σ |·| and Σ hinge.
+        """
+        codes = self.values.ravel(), self._pair_pos, self.values.shape[1]
+        w, _, curvature, _, slack = self._hinge_of(self._pair_atom)
+        products, absolute, hinge = np.zeros(5), np.zeros(steps.size), np.zeros(steps.size)
+        rows = self._pair_Y, p, self._pair_c, self.multipliers
+        k.line(*codes, *rows, kappa, bend, w, curvature, slack, steps, products, absolute, hinge)
+        return products, absolute, hinge
+
     def pair_commit(self, old: np.ndarray, new: np.ndarray, p: np.ndarray) -> tuple[float]:
         """Replace the pair's atom `old` by `new` and its codes by x = Y_Ω p, bring E up to date; return ‖x‖²."""
         plan = split(self._pair_pos.size, 10 + new.size)
         xx = np.empty(plan.k)
         codes = self.values.ravel(), self._pair_pos, self.values.shape[1]
+        if self._hinge is not None:
+            k.move_slack(*codes, self._pair_Y, p, *self._hinge_of(self._pair_atom))
         plan.run(k.commit, self.E, *codes, self._pair_Y, p, old, new, xx)
         return (float(xx[0]),)
 

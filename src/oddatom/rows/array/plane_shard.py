@@ -12,7 +12,7 @@ from oddatom.rows.array import _plane_kernels as k
 
 
 class OneClassShard:
-    """Rows of codes (dense or CSR), their margins f = Xw and multipliers a in [0, 1].
+    """Rows of codes (dense or CSR), their margins f and multipliers a in [0, 1].
 
     The driver sends planes and thresholds; the shard returns counts, sums and, of the rows near the margin, the
     rows themselves, in units of `scale`. `multipliers` is the only result a shard keeps.
@@ -31,7 +31,7 @@ class OneClassShard:
             self._norms, self._f, self._g, self._dist = (np.zeros(n) for _ in range(4))
             self._below, self._nearest = np.empty(n), np.empty(n, np.int64)
         self._rows = rows
-        self._scale = 1.0
+        self._scale, self._curvature = 1.0, 0.0
         self._cost = 5.0 + 2.0 * (rows.n if rows.X.size else rows.data.size / max(1, n))  # ns a row and pass
         k.row_norms(*rows[:4], self._norms)
         self._g[:] = 0.0  # read, times a step of 0, before the first direction is known
@@ -48,9 +48,9 @@ class OneClassShard:
         """Return lam = a / C of the rows, C = nu N."""
         return self.multipliers / C
 
-    def svm_scale(self, scale: float) -> None:
-        """Speak of rows divided by `scale` from now on."""
-        self._scale = scale
+    def svm_scale(self, scale: float, curvature: float = 0.0) -> None:
+        """Speak of rows divided by `scale` from now on, and of a boundary with this curvature."""
+        self._scale, self._curvature = scale, curvature
 
     def svm_zero_rows(self, value: float) -> None:
         """Put the whole weight on the zero rows (the origin is then the optimum)."""
@@ -63,10 +63,12 @@ class OneClassShard:
         return (total / self._scale,)
 
     def svm_margins(self, w: np.ndarray) -> None:
-        """Compute and keep f = X w."""
+        """Compute and keep f = x·w − h/2 ‖x‖²."""
         if w.size != self._rows.n:
             raise ValueError(f"The plane must have one entry per column, {self._rows.n}. Got {w.size} instead.")
         self._multiply(w, self._f)
+        if self._curvature != 0.0:
+            k.bend(self._f, self._norms, self._scale, self._curvature)
 
     def _multiply(self, w: np.ndarray, out: np.ndarray) -> None:
         split(out.size, self._cost).run(k.margins, *self._rows[:4], w / self._scale, out)
@@ -150,9 +152,9 @@ class OneClassShard:
         """Set the multipliers of every row."""
         self.multipliers[:] = a
 
-    def svm_slack(self, rho: float) -> tuple[float]:
-        """Return Σ (rho − f)₊."""
-        return (k.slack(self._f, rho),)
+    def svm_slack(self, rho: float) -> tuple[float, float]:
+        """Return Σ (rho − f)₊, and Σ a (f − rho)₊ + (1 − a)(rho − f)₊: nu N times the duality gap of w = w(a)."""
+        return k.slack(self._f, rho, self.multipliers)
 
     def svm_residual(self, rho: float) -> float:
         """Return the largest violation of the optimality conditions."""

@@ -1,7 +1,8 @@
 """The linear one-class SVM of rows in memory; of few, wide rows in coordinates of the space that they span.
 
-The solvers factor dense matrices as wide as the rows. But the SVM knows rows by their products alone, and its plane is
-w = Xᵀlam. So where X (N×n) has more columns than rows it is solved for Z (N×r, r ≤ N) with ZZᵀ = XXᵀ instead:
+The solvers factor dense matrices as wide as the rows. But the SVM knows rows by their products alone, and its plane,
+or the centre of its ball, is w = Xᵀlam. So where X (N×n) has more columns than rows it is solved for Z (N×r, r ≤ N)
+with ZZᵀ = XXᵀ instead:
 
     XXᵀ = D L Lᵀ D,   D = diag(‖x_j‖),   Z = D L.
 
@@ -29,7 +30,9 @@ from oddatom.rows.array import OneClassShard, WeightedOneClassShard
 BLOCK = 2**22  # numbers of sparse rows that are made dense at a time, where that is faster
 
 
-def fit_rows(X: Any, nu: float, weights: np.ndarray | None = None) -> tuple[OneClassFit, np.ndarray]:
+def fit_rows(
+    X: Any, nu: float, weights: np.ndarray | None = None, curvature: float = 0.0
+) -> tuple[OneClassFit, np.ndarray]:
     """Solve the SVM of dense or CSR rows X, in their columns or in the space that they span; return it and lam.
 
     Where there are more columns than rows, columns of zeros are left out first.
@@ -40,7 +43,7 @@ def fit_rows(X: Any, nu: float, weights: np.ndarray | None = None) -> tuple[OneC
         X, places = _without_zero_columns(X)
     by_rows = _by_rows(X, n, weighted)
     shard = _shard(as_block(X), weights)
-    fit = _fit_in_rows(shard, X, nu) if by_rows else _fit(shard, X.shape[1], nu)
+    fit = _fit_in_rows(shard, X, nu, curvature) if by_rows else _fit(shard, X.shape[1], nu, curvature)
     if places is not None:
         w = np.zeros(n)
         w[places] = fit.w
@@ -86,12 +89,12 @@ def _products(X: Any) -> np.ndarray:
     return G
 
 
-def _fit_in_rows(shard: OneClassShard, X: Any, nu: float) -> OneClassFit:
+def _fit_in_rows(shard: OneClassShard, X: Any, nu: float, curvature: float) -> OneClassFit:
     """Take the multipliers from the space of the rows; the shard, which holds X, says how good they are."""
     weight, _, sum_sq = shard.svm_summary()
     Z = row_coordinates(X)
     inner = _shard(Block.dense(Z), getattr(shard, "weights", None))
-    steps = _fit(inner, Z.shape[1], nu).n_steps
+    steps = _fit(inner, Z.shape[1], nu, curvature).n_steps
     shard.multipliers = inner.multipliers
     if isinstance(shard, WeightedOneClassShard):
         shard.shares = inner.multipliers
@@ -99,21 +102,21 @@ def _fit_in_rows(shard: OneClassShard, X: Any, nu: float) -> OneClassFit:
     w = np.empty(X.shape[1])
     rmatvec(*as_block(X), _lam(shard, nu), w)
     w /= scale
-    shard.svm_scale(scale)
+    shard.svm_scale(scale, curvature)
     shard.svm_margins(w)
     rho = _offset(shard, C)
-    gap = float(w @ w) - rho + shard.svm_slack(rho)[0] / C
-    return as_fit(ShardGroup([shard]), w, rho, max(gap, 0.0), steps, scale, C, GAP_TOL)
+    gap = shard.svm_slack(rho)[1] / C
+    return as_fit(ShardGroup([shard]), w, rho, gap, steps, scale, C, GAP_TOL, curvature)
 
 
 def _shard(rows: Block, weights: np.ndarray | None) -> OneClassShard:
     return OneClassShard(rows) if weights is None else WeightedOneClassShard(rows, weights)
 
 
-def _fit(shard: OneClassShard, n: int, nu: float) -> OneClassFit:
+def _fit(shard: OneClassShard, n: int, nu: float, curvature: float) -> OneClassFit:
     if isinstance(shard, WeightedOneClassShard):
-        return fit_weighted(ShardGroup([shard]), n, nu)
-    return fit_one_class(ShardGroup([shard]), n, nu)
+        return fit_weighted(ShardGroup([shard]), n, nu, curvature=curvature)
+    return fit_one_class(ShardGroup([shard]), n, nu, curvature=curvature)
 
 
 def _lam(shard: OneClassShard, nu: float) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse
 
@@ -9,6 +11,7 @@ from oddatom.arrays.blas import DSYRK
 from oddatom.arrays.block import Block
 from oddatom.arrays.threads import split
 from oddatom.coding import CODINGS, Codes
+from oddatom.rows.array import _hinge_kernels as h
 from oddatom.rows.array import _sparse_kernels as k
 from oddatom.rows.array.plane_shard import OneClassShard
 
@@ -26,6 +29,8 @@ class LocalShard(OneClassShard):
         self.multipliers = np.zeros(Y.shape[0])
         self._work: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._csr: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self._hinge: tuple[np.ndarray, float, float] | None = None  # a boundary that is fixed: w, kappa, curvature
+        self._roots = np.empty(0)  # of the rows' weights, where they have some
 
     def encode(self, D: np.ndarray, s: int, coding: str = "omp") -> tuple[np.ndarray, float]:
         """Code the rows with D; return how many rows use each atom, and the sum of squared residuals."""
@@ -44,28 +49,35 @@ class LocalShard(OneClassShard):
         """Compute E = Y − X D, which the sweeps keep up to date."""
         (N, m), s = self.E.shape, self.values.shape[1]
         split(N, s * m / 2).run(k.residual, self.Y, D, self.indices, self.values, self.E)
+        self._hinge = None
 
     def _rows_of(self, i: int) -> np.ndarray:
         return self._pos[self._ptr[i] : self._ptr[i + 1]]
 
-    def moments(self, i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def moments(self, i: int, d: np.ndarray, kappa: float, bend: float = 0.0) -> tuple[np.ndarray, np.ndarray, float]:
         """Return A = RᵀR, g = Rᵀc and ‖c‖² of atom i, R its residual without its own part.
 
         The arrays are the shard's and hold until the next call.
         """
+        return self._moments(i, d, kappa, bend, self.multipliers)
+
+    def _moments(
+        self, i: int, d: np.ndarray, kappa: float, bend: float, a: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
         pos, m, s = self._rows_of(i), self.E.shape[1], self.values.shape[1]
         plan = split(pos.size, 5 + m + m * m / 25, rows_per_chunk=2 * m)
         if self._work is None or self._work[2].size < plan.k:
             self._work = np.empty((plan.k, m, m)), np.empty((plan.k, m)), np.empty(plan.k)
         A, g, cc = self._work
-        plan.run(k.moments, DSYRK, self.E, self.values, self.multipliers, pos, s, d, kappa, A, g, cc)
+        plan.run(k.moments, DSYRK, self.E, self.values, a, self._roots, pos, s, d, kappa, bend, A, g, cc)
         return A[0], g[0], float(cc[0])
 
-    def rows(self, i: int, d: np.ndarray, kappa: float) -> tuple[np.ndarray, np.ndarray]:
+    def rows(self, i: int, d: np.ndarray, kappa: float, bend: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """Return R and c of atom i themselves."""
         pos = self._rows_of(i)
         R, c = np.empty((pos.size, self.E.shape[1])), np.empty(pos.size)
-        k.gather_rows(self.E, self.values, self.multipliers, pos, self.values.shape[1], d, kappa, R, c)
+        codes = self.values, self.multipliers, self._roots, pos, self.values.shape[1]
+        k.gather_rows(self.E, *codes, d, kappa, bend, R, c)
         return R, c
 
     def commit(self, i: int, old: np.ndarray, new: np.ndarray, shrink: float, kappa: float) -> None:
@@ -80,6 +92,75 @@ class LocalShard(OneClassShard):
         """Commit one atom and return the moments of the next, in one message."""
         self.commit(*done)
         return self.moments(*ahead)
+
+    def direction(self, i: int, d: np.ndarray) -> tuple[np.ndarray]:
+        """Return Rᵀx, the direction of the best atom for the codes as they are."""
+        pos, m = self._rows_of(i), d.size
+        plan = split(pos.size, 5 + m / 2, rows_per_chunk=m)
+        u, xx = np.empty((plan.k, m)), np.empty(plan.k)
+        plan.run(k.direction, self.E, self.values.ravel(), pos, self.values.shape[1], d, u, xx)
+        return (u[0],)
+
+    def hinge_start(self, w: np.ndarray, rho: float, curvature: float, kappa: float) -> None:
+        """Fix the boundary, with the weight `kappa` of a row outside it; compute and keep how far outside rows lie."""
+        self._hinge = w, kappa, curvature
+        self._slack = np.empty(self.Y.shape[0])
+        self._target_room = np.empty(int(np.diff(self._ptr).max(initial=0)))
+        h.start(self.indices, self.values, w, rho, curvature, self._roots, self._slack)
+
+    def _hinge_of(self, i: int) -> tuple[Any, ...]:
+        """What the kernels need of the boundary: w_i, kappa, curvature, √ω and slack of the rows."""
+        assert self._hinge is not None, "hinge_start fixes the boundary"
+        w, kappa, curvature = self._hinge
+        return w[i], kappa, curvature, self._roots, self._slack
+
+    def _codes_of(self, i: int) -> tuple[Any, ...]:
+        return self.values.ravel(), self._rows_of(i), self.values.shape[1]
+
+    def hinge_zero_moments(self, i: int, d: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the moments of atom i with c = kappa·w_i on the rows that lie outside where x = 0."""
+        w, kappa, curvature, *rest = self._hinge_of(i)
+        outside = np.zeros(self.Y.shape[0])
+        h.rows_outside(*self._codes_of(i), w, curvature, *rest, outside)
+        return self._moments(i, d, kappa * w, 0.0, outside)
+
+    def hinge_try(self, i: int, old: np.ndarray, new: np.ndarray, p: float) -> tuple[float, ...]:
+        """Compute and keep r = R·new; return Σ x², Σ x r and Σ hinge of the codes for p, then of the old ones.
+
+        Last come Σ hinge at x = 0, and ‖r + kappa w‖² with w on the rows that lie outside there.
+        """
+        codes = self._codes_of(i)
+        n = codes[1].size
+        self._target = self._target_room[:n]
+        plan = split(n, 20 + self.E.shape[1])
+        sums = np.empty((plan.k, 8))
+        plan.run(h.attempt, self.E, *codes, old, new, *self._hinge_of(i), p, self._target, sums)
+        return tuple(sums.sum(axis=0).tolist())
+
+    def hinge_values(self, i: int, p: float) -> tuple[float, float, float]:
+        """Return Σ x², Σ x r and Σ hinge of the codes for another p."""
+        codes = self._codes_of(i)
+        plan = split(codes[1].size, 10.0)
+        sums = np.empty((plan.k, 3))
+        plan.run(h.values, *codes, *self._hinge_of(i), p, self._target, sums)
+        return tuple(sums.sum(axis=0).tolist())
+
+    def hinge_commit(self, i: int, old: np.ndarray, new: np.ndarray, p: float) -> None:
+        """Replace atom i and its codes by those for p (inf trims the row)."""
+        codes = self._codes_of(i)
+        plan = split(codes[1].size, 15 + self.E.shape[1])
+        plan.run(h.commit, self.E, *codes, old, new, *self._hinge_of(i), p, self._target)
+
+    def hinge_commit_and_moments(
+        self, done: tuple[int, np.ndarray, np.ndarray, float], ahead: tuple[int, np.ndarray, float, float]
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Commit one atom and return the moments of the next, in one message."""
+        self.hinge_commit(*done)
+        return self.moments(*ahead)
+
+    def hinge_total(self) -> tuple[float]:
+        """Return Σ (rho − f)₊ of the codes as they are."""
+        return (h.total(self._slack),)
 
     def sq_error(self) -> tuple[float]:
         """Return ‖E‖²."""

@@ -46,9 +46,11 @@ class WeightedOneClassShard(OneClassShard):
         rmatvec(*self._rows, self.weights, total)
         return (total / self._scale,)
 
-    def svm_slack(self, rho: float) -> tuple[float]:
-        """Return Σ ω (rho − f)₊."""
-        return (float(self.weights @ np.maximum(rho - self._f, 0.0)),)
+    def svm_slack(self, rho: float) -> tuple[float, float]:
+        """Return Σ ω (rho − f)₊, and Σ ω (a (f − rho)₊ + (1 − a)(rho − f)₊)."""
+        below, above = np.maximum(rho - self._f, 0.0), np.maximum(self._f - rho, 0.0)
+        gap = self.shares * above + (1.0 - self.shares) * below
+        return float(self.weights @ below), float(self.weights @ gap)
 
     def svm_residual(self, rho: float) -> float:
         """Return the largest violation of the optimality conditions."""
@@ -98,6 +100,7 @@ class WeightedShard(WeightedOneClassShard, LocalShard):
     def __init__(self, Y: np.ndarray, weights: np.ndarray) -> None:
         self._root, self._plain = np.sqrt(weights), Y
         LocalShard.__init__(self, Y * self._root[:, None])
+        self._roots = self._root
         self._set_weights(weights)
 
     def encode(self, D: np.ndarray, s: int, coding: str = "omp") -> tuple[np.ndarray, float]:

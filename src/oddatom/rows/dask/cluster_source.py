@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from time import monotonic, sleep
 from typing import Any
@@ -102,6 +103,15 @@ class ClusterSource(Source):
             timeout=self._wire.timeout,
         )
 
+    def select(self, keep: np.ndarray) -> ClusterSource:
+        """Return the rows of a mask, which the cluster keeps beside the others."""
+        view = copy.copy(self)
+        masks = np.split(keep, np.cumsum(self.sizes)[:-1])
+        both = zip(self._parts, masks, strict=True)
+        view._parts = [self._client.submit(_selected, part, mask, pure=False) for part, mask in both]
+        view.sizes, view._left = [int(mask.sum()) for mask in masks], False
+        return view
+
     def close(self) -> None:
         """Let the workers free the rows."""
         self._parts = []
@@ -160,6 +170,11 @@ class ClusterSource(Source):
         )
         wrong.__cause__ = error
         return wrong
+
+
+def _selected(part: Any, mask: np.ndarray) -> np.ndarray:
+    """Return some rows of a partition."""
+    return as_rows(part)[mask]
 
 
 def _leave_pool() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,19 +11,22 @@ import scipy.sparse
 import torch
 from sklearn.utils.validation import check_array
 
+from oddatom.arrays.namespaces import like
 from oddatom.arrays.torch_rows import DTYPES, from_host, from_numpy, no_table, rows_per_block, spans
+from oddatom.coding.histograms import CodeHistograms
 from oddatom.coding.statistics import CodeStatistics
 from oddatom.passes import ShardGroup, SweepPasses, by_kind
 from oddatom.rows import blocks as passes
 from oddatom.rows.checks import not_finite
-from oddatom.rows.device.torch_codes import row_code_statistics
+from oddatom.rows.device.torch_codes import row_code_histograms, row_code_statistics
 from oddatom.rows.device.torch_features import TensorColumns, apply_kernel_map, scale_rows
 from oddatom.rows.device.torch_pairs import TorchPairShard
 from oddatom.rows.device.torch_shard import TorchShard
 from oddatom.rows.row_map import RowMap
 from oddatom.rows.source import Source
-from oddatom.scaling.column_statistics import fit_columns
+from oddatom.scaling.column_statistics import Kind, fit_columns
 from oddatom.scaling.linear import Scaling
+from oddatom.scaling.robust import distance_from_medians
 
 SHARDS = by_kind(TorchShard, TorchPairShard)
 RESIDENT = 0.25  # of the device's memory that rows may take and stay there; residual, codes and margins take as much
@@ -79,6 +83,13 @@ class TensorSource(Source):
         rows = self._streamed(row_map, width, dtype) if stream else learner_rows(row_map, self.tensor)
         return ShardGroup([SHARDS[shard](rows, self.device, stream=stream)])
 
+    def select(self, keep: np.ndarray) -> TensorSource:
+        """Return the rows of a mask, where the others are."""
+        view = copy.copy(self)
+        view.tensor = self.tensor[torch.as_tensor(keep, device=self.tensor.device)]
+        view.sizes = [view.tensor.shape[0]]
+        return view
+
     def _streamed(self, row_map: RowMap, width: int, dtype: torch.dtype) -> torch.Tensor:
         """The learner's rows, on the host."""
         out = torch.empty((self.shape[0], width), dtype=dtype, pin_memory=self.device.type == "cuda")
@@ -93,7 +104,7 @@ class TensorSource(Source):
         where = torch.as_tensor(np.asarray(indices, dtype=np.int64), device=self.tensor.device)
         return self.tensor.index_select(0, where).to("cpu", torch.float64).numpy()
 
-    def fit_scaling(self, kind: str | None) -> Scaling:
+    def fit_scaling(self, kind: Kind) -> Scaling:
         """Return the scaling of all rows."""
         return super().fit_scaling(kind) if self.stream else fit_columns(TensorColumns(self.tensor), kind)
 
@@ -102,6 +113,13 @@ class TensorSource(Source):
         return row_code_statistics(
             self.tensor, detector.scaling_, detector.components_, detector.n_nonzero_, detector._coding,
             kernel_map=getattr(detector, "kernel_map_", None), device=self.device,
+        )  # fmt: skip
+
+    def code_histograms(self, detector: Any) -> CodeHistograms:
+        """Return the histograms of the codes that scoring="loda" takes, of such a detector."""
+        return row_code_histograms(
+            self.tensor, detector.scaling_, detector.components_, detector.n_nonzero_, detector._coding,
+            kernel_map=getattr(detector, "kernel_map_", None), analysis=detector._analysis, device=self.device,
         )  # fmt: skip
 
     def sorted_scores(self, detector: Any) -> np.ndarray:
@@ -162,9 +180,16 @@ def _extent(source: TensorSource) -> tuple[np.ndarray, np.ndarray]:
     return ends[:, 0].amin(dim=0).cpu().numpy(), ends[:, 1].amax(dim=0).cpu().numpy()
 
 
+def _distances_from_medians(source: TensorSource, scaling: Scaling) -> np.ndarray:
+    there = like(scaling, torch.empty(0, dtype=torch.float64, device=source.device))
+    costs = [distance_from_medians(there.apply(block)) for block in source._blocks()]
+    return torch.cat(costs).cpu().numpy()
+
+
 # Passes that need not bring the rows to the host.
 ON_DEVICE: dict[Callable[..., Any], Callable[..., Any]] = {
     passes.nonzero: _nonzero,
     passes.weighted: _weighted,
     passes.extent: _extent,
+    passes.distances_from_medians: _distances_from_medians,
 }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
 
 from oddatom.arrays.namespaces import like
 from oddatom.arrays.torch_rows import DeviceRows, from_host, to_host
-from oddatom.coding import resize
+from oddatom.coding import linear_codes, resize
+from oddatom.coding.histograms import BINS, CodeHistograms, center_and_spread, code_bins, histograms_of
 from oddatom.coding.statistics import CodeStatistics, statistics_of
 from oddatom.coding.torch_omp import CODINGS, TorchCodes
 from oddatom.kernels.coordinates import KernelMap
@@ -81,6 +83,15 @@ class RowCoder:
         Z, size = self.scaling.sized(X.to(torch.float64), self._huge)
         return resize(self._code(Z), size)  # sizes are float64, and so what is multiplied by them
 
+    def linear_codes(self, X: torch.Tensor, P: torch.Tensor) -> TorchCodes:
+        """Return the codes P y of raw rows, an atom in every slot; residuals are not worked out."""
+        if self.kernel_map is not None:
+            values = self.kernel_map.coordinates(self.kernel_rows(X)) @ P.T
+        else:
+            values = self.scaling.apply(X.to(torch.float64)) @ P.T
+        codes: Any = linear_codes(values, P.shape[0])
+        return TorchCodes(*codes)
+
     def _code(self, Z: torch.Tensor) -> TorchCodes:
         if self._s == 0:
             nothing = torch.full((Z.shape[0], 1), -1, dtype=torch.int32, device=Z.device)
@@ -115,6 +126,40 @@ def row_code_statistics(
         squares.append(codes.sq_residual.to(torch.float64).cpu().numpy())
     counts, energies = to_host(sums)[0][:, :n]
     return statistics_of(counts.astype(np.int64), energies, np.concatenate(squares), max(coder.slots, 1), m)
+
+
+def row_code_histograms(
+    X: torch.Tensor,
+    scaling: Scaling,
+    components: np.ndarray,
+    n_nonzero: int,
+    coding: str = "omp",
+    *,
+    kernel_map: KernelMap | None = None,
+    analysis: np.ndarray | None = None,
+    device: torch.device | None = None,
+) -> CodeHistograms:
+    """Return `code_histograms` of rows, in two passes; of linear codes where there are analysis atoms."""
+    coder = RowCoder(device_rows(X, device), scaling, components, n_nonzero, coding, kernel_map)
+    P = None if analysis is None else from_host(analysis, coder.source.device)
+    n, there = components.shape[0], coder.source.device
+    moments = torch.zeros((3, n + 1), dtype=torch.float64, device=there)  # the last is for slots without an atom
+    counts = torch.zeros((n + 1) * BINS, dtype=torch.int64, device=there)
+
+    def blocks() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        for _, _, rows in coder.blocks():
+            codes = coder.codes(rows) if P is None else coder.linear_codes(rows, P)
+            yield torch.where(codes.indices < 0, n, codes.indices).ravel(), codes.values.to(torch.float64).ravel()
+
+    for atoms, values in blocks():
+        for k, numbers in enumerate((torch.ones_like(values), values, values * values)):
+            moments[k] += torch.bincount(atoms, numbers, n + 1)
+    sums = to_host(moments)[0][:, :n]
+    center, spread = (from_host(np.append(part, 1.0), there) for part in center_and_spread(sums))
+    for atoms, values in blocks():
+        place = atoms * BINS + code_bins(values, center[atoms], spread[atoms])
+        counts += torch.bincount(place, minlength=counts.numel())
+    return histograms_of(sums, counts.cpu().numpy().reshape(n + 1, BINS)[:n], float(X.shape[0]))
 
 
 def device_rows(X: torch.Tensor, device: torch.device | None) -> DeviceRows:

@@ -10,7 +10,8 @@ import scipy.sparse
 import torch
 
 from oddatom.arrays.block import Block
-from oddatom.arrays.torch_rows import from_host, gram, rows_per_block, spans, to_host
+from oddatom.arrays.torch_rows import cross, from_host, gram, rows_per_block, spans, to_host
+from oddatom.boundary.hinge_codes import slack
 from oddatom.rows.device.torch_shard import TorchShard
 from oddatom.rows.device.torch_slots import Slots, dense
 
@@ -64,20 +65,14 @@ class TorchPairShard(TorchShard):
 
     # The atom of a pair
 
-    def pair_direction(self, i: int, d: np.ndarray) -> tuple[np.ndarray]:
-        """Return Rᵀx, the direction of the best atom for the codes as they are."""
-        total, square = self._zeros(1, d.size), self._zeros(1, 1)
-        for _, rows, x in self._positions(i, 24 * d.size):
-            total += cross(x[:, None], self.E.index_select(0, rows).to(torch.float64))
-            square += cross(x[:, None], x[:, None])
-        u, xx = to_host(total, square)
-        return (u[0] + float(xx[0, 0]) * d,)
-
-    def pair_open(self, i: int, old: np.ndarray, new: np.ndarray, kappa: float, alpha: float) -> tuple[float, float]:
-        """Take up the rows of atom i, now `old`, and c = R d + kappa·a for d = `new`.
+    def pair_open(
+        self, i: int, old: np.ndarray, new: np.ndarray, kappa: float, alpha: float, bend: float = 0.0
+    ) -> tuple[float, float]:
+        """Take up the rows of atom i, now `old`, and c = R d + a (kappa − bend·x) for d = `new`.
 
         Returns ‖c‖² and ‖soft(c, alpha)‖².
         """
+        self._pair_atom = i
         pos = self._pair_pos = self._pos[self._ptr[i] : self._ptr[i + 1]]
         self._pair_Y = self._pair_x = self._pair_tau = self._zeros(0)  # the last pair's go before this one's come
         self._pair_Y = self._taken(pos // self.values.shape[1])
@@ -87,7 +82,7 @@ class TorchPairShard(TorchShard):
         for part, rows, x in self._positions(i, 24 * new.size):
             c = self.E.index_select(0, rows).to(torch.float64) @ d
             hi = lo + part.numel()
-            self._pair_c[lo:hi] = c.add_(x, alpha=overlap).add_(self._a.index_select(0, rows), alpha=kappa)
+            self._pair_c[lo:hi] = c.add_(x, alpha=overlap).add_(self._a.index_select(0, rows) * (kappa - bend * x))
             lo = hi
         square, shrunk = to_host(self._pair_c.square().sum(), _soft(self._pair_c, float(alpha)).square_().sum())
         return float(square), float(shrunk)
@@ -213,6 +208,28 @@ class TorchPairShard(TorchShard):
             total += cross(U, R.addcmul_(self._pair_codes(lo, hi)[:, None], atom))
         return (to_host(total)[0],)
 
+    def pair_line(
+        self, p: np.ndarray, kappa: float, bend: float, steps: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the sums of the objective along x + t (Y_Ω p − x), x the codes as they are, for the steps t.
+
+        They are x·x, x·y, y·y, x·r and y·r with y = Y_Ω p and r = R d; and for each step Σ |·| and Σ hinge.
+        """
+        analysis, moves = from_host(p, self.device), from_host(steps, self.device)
+        curvature, s = self._boundary[2], self.values.shape[1]
+        products, sums = self._zeros(5), self._zeros(2, steps.size)
+        for lo, hi in spans(self._pair_pos.numel(), rows_per_block(self.device, 24 * p.size + 32 * steps.size)):
+            rows, x = self._pair_pos[lo:hi] // s, self._pair_codes(lo, hi)
+            y = self._pair_Y[lo:hi].to(torch.float64) @ analysis
+            r = self._pair_c[lo:hi] - self._a.index_select(0, rows) * (float(kappa) - float(bend) * x)
+            q, weight = self._without(self._pair_atom, rows, x)
+            products += torch.stack([x @ x, x @ y, y @ y, x @ r, y @ r])
+            t = x[:, None] + moves * (y - x)[:, None]
+            sums[0] += t.abs().sum(dim=0)
+            sums[1] += slack(t, q[:, None], weight[:, None], curvature).clamp_(min=0.0).sum(dim=0)
+        square, (absolute, hinge) = to_host(products, sums)
+        return square, absolute, hinge
+
     def pair_commit(self, old: np.ndarray, new: np.ndarray, p: np.ndarray) -> tuple[float]:
         """Replace the pair's atom `old` by `new` and its codes by x = Y_Ω p, bring E up to date; return ‖x‖²."""
         before, after, analysis = from_host(np.stack([old, new, p]), self.device)
@@ -224,6 +241,9 @@ class TorchPairShard(TorchShard):
             flat.index_copy_(0, part, t)
             t = t.to(torch.float64)
             total += t.square().sum()
+            if self._hinge is not None:
+                q, weight = self._without(self._pair_atom, rows, x)
+                self._slack.index_copy_(0, rows, slack(t, q, weight, self._hinge[2]))
             E = self.E.index_select(0, rows).to(torch.float64)
             E.addcmul_(x[:, None], before).addcmul_(t[:, None], after, value=-1)
             self.E.index_copy_(0, rows, E.to(self.E.dtype))
@@ -254,9 +274,6 @@ class TorchPairShard(TorchShard):
         for _, _, part in self._analysis_blocks(P):
             total += part.square_().sum(dim=0)
         return (to_host(total)[0],)
-
-    def _zeros(self, *shape: int) -> torch.Tensor:
-        return torch.zeros(shape, dtype=torch.float64, device=self.device)
 
 
 class DenseSlots:
@@ -309,16 +326,6 @@ class DenseSlots:
     def csr_array(self) -> scipy.sparse.csr_array:
         """Return every row as CSR on the host."""
         return scipy.sparse.csr_array(_host(self.values))
-
-
-def cross(A: torch.Tensor, B: torch.Tensor, chunk: int = 8192) -> torch.Tensor:
-    """Return AᵀB of two tall matrices: products of chunks, which fill a GPU, then their sum."""
-    whole = A.shape[0] // chunk * chunk
-    out = A[whole:].T @ B[whole:]
-    if whole:
-        left, right = (Z[:whole].reshape(-1, chunk, Z.shape[1]) for Z in (A, B))
-        out += torch.bmm(left.mT, right).sum(dim=0)
-    return out
 
 
 def _soft(x: torch.Tensor, alpha: float) -> torch.Tensor:

@@ -18,7 +18,7 @@ _SIGN = -(2**63)  # the top bit of an int64
 
 
 class TorchOneClassShard:
-    """Rows of codes, their margins f = Xw and multipliers a in [0, 1], in float64 whatever the dtype of the codes."""
+    """Rows of codes, their margins f and multipliers a in [0, 1], in float64 whatever the dtype of the codes."""
 
     _rows: Slots
     _norms: torch.Tensor
@@ -32,7 +32,7 @@ class TorchOneClassShard:
 
     def _set_rows(self, rows: Slots) -> None:
         """Take other rows of codes; the multipliers stay."""
-        self._rows, self._scale = rows, 1.0
+        self._rows, self._scale, self._curvature = rows, 1.0, 0.0
         self._norms = rows.norms()
         self._g.zero_()  # read, times a step of 0, before the first direction is known
         self._band = self._band[:0]
@@ -61,9 +61,9 @@ class TorchOneClassShard:
         """Return the number of rows, of zero rows, and the sum of squares."""
         return self._summary
 
-    def svm_scale(self, scale: float) -> None:
-        """Speak of rows divided by `scale` from now on."""
-        self._scale = float(scale)
+    def svm_scale(self, scale: float, curvature: float = 0.0) -> None:
+        """Speak of rows divided by `scale` from now on, and of a boundary with this curvature."""
+        self._scale, self._curvature = float(scale), float(curvature)
 
     def svm_zero_rows(self, value: float) -> None:
         """Put the whole weight on the zero rows (the origin is then the optimum)."""
@@ -74,10 +74,12 @@ class TorchOneClassShard:
         return (to_host(self._rows.weighted_sum())[0] / self._scale,)
 
     def svm_margins(self, w: np.ndarray) -> None:
-        """Compute and keep f = X w."""
+        """Compute and keep f = x·w − h/2 ‖x‖²."""
         if w.size != self._rows.n:
             raise ValueError(f"The plane must have one entry per column, {self._rows.n}. Got {w.size} instead.")
         self._multiply(w, self._f)
+        if self._curvature != 0.0:
+            self._f -= (0.5 * self._curvature) * (self._norms / self._scale) ** 2
 
     def _multiply(self, w: np.ndarray, out: torch.Tensor) -> None:
         self._rows.multiply(from_host(w / self._scale, self.device), out)
@@ -174,9 +176,11 @@ class TorchOneClassShard:
         """Set the multipliers of every row."""
         self._a.copy_(from_host(a, self.device))
 
-    def svm_slack(self, rho: float) -> tuple[float]:
-        """Return Σ (rho − f)₊."""
-        return (float(to_host((float(rho) - self._f).clamp_(min=0.0).sum())[0]),)
+    def svm_slack(self, rho: float) -> tuple[float, float]:
+        """Return Σ (rho − f)₊, and Σ a (f − rho)₊ + (1 − a)(rho − f)₊: nu N times the duality gap of w = w(a)."""
+        below, above = (float(rho) - self._f).clamp_(min=0.0), (self._f - float(rho)).clamp_(min=0.0)
+        slack, gap = to_host(below.sum(), (self._a * above + (1.0 - self._a) * below).sum())
+        return float(slack), float(gap)
 
     def svm_residual(self, rho: float) -> float:
         """Return the largest violation of the optimality conditions."""

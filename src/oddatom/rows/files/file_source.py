@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import shutil
@@ -63,15 +64,19 @@ class FileSource(Source):
         memory = usable_memory()
         n_rows, row = self._reader.n_rows, 8 * max(self.n_features, 1)
         size = max(1, min(min(BLOCK, memory // 64) // row, MOST_ROWS)) if block_rows is None else block_rows
-        self.sizes = [min(size, n_rows - start) for start in range(0, n_rows, size)]
+        self.sizes = self._read_sizes = [min(size, n_rows - start) for start in range(0, n_rows, size)]
+        self._keep: np.ndarray | None = None  # which rows of the files are rows of this source; None: all
         self._spill, self._memory = spill, memory
         self._folder = _scratch_folder() if folder is None else Path(folder)
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Yield the blocks, read anew; the arrays are the caller's."""
-        pieces = self._reader.pieces(max(1, min(PIECE // (8 * max(self.n_features, 1)), max(self.sizes, default=1))))
+        pieces = self._reader.pieces(
+            max(1, min(PIECE // (8 * max(self.n_features, 1)), max(self._read_sizes, default=1)))
+        )
         piece = np.empty((0, self.n_features))
-        for size in self.sizes:
+        start = 0
+        for size in self._read_sizes:
             block = np.empty((size, self.n_features))
             filled = 0
             while filled < size:
@@ -80,8 +85,9 @@ class FileSource(Source):
                 n = min(size - filled, piece.shape[0])
                 block[filled : filled + n] = piece[:n]
                 piece, filled = piece[n:], filled + n
-            yield block
+            yield block if self._keep is None else block[self._keep[start : start + size]]
             del block
+            start += size
         if piece.shape[0] or next(pieces, None) is not None:
             problem = "The last file has more rows than when it was opened."
             raise TableError(problem, parameter="X", advice=LET_ALONE)
@@ -100,6 +106,14 @@ class FileSource(Source):
             return SpilledGroup(self.map(lambda rows: make(row_map(rows))))
         self._check_room(width)
         return SpilledGroup(self.map(lambda rows: SpilledShard(lambda: make(row_map(rows)), self._folder)))
+
+    def select(self, keep: np.ndarray) -> FileSource:
+        """Return the rows of a mask; they are read with the others."""
+        view = copy.copy(self)
+        view._keep = np.ones(sum(self._read_sizes), bool) if self._keep is None else self._keep.copy()
+        view._keep[view._keep] = keep
+        view.sizes = [int(part.sum()) for part in np.split(view._keep, np.cumsum(self._read_sizes)[:-1])]
+        return view
 
     def code_statistics(self, detector: Any) -> CodeStatistics:
         """Return how the rows use the atoms; one array over all rows at a time."""
