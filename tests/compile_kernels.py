@@ -13,8 +13,16 @@ from model_files import DETECTORS, KINDS, TRAIN, answers, fitted, quietly, rows_
 MANY = np.random.default_rng(0).gamma(2.0, size=(4_000, 4))  # enough for the SVM's smoothed steps
 # Beside the settings of KINDS: what has kernels of its own.
 OTHERS = {
-    "DLOCSVM": ({"solver": "paper", "scaling": "robust"}, {"penalty": "l20"}),
-    "DPLOCSVM": ({"solver": {"pairs": "gradient"}, "representation": "omp"}, {"penalty": "l20"}),
+    "DLOCSVM": (
+        {"solver": "paper", "scaling": "robust"},
+        {"penalty": "l20"},
+        {"coupling_form": "hinge", "boundary": "ball"},
+    ),
+    "DPLOCSVM": (
+        {"solver": {"pairs": "gradient"}, "representation": "omp"},
+        {"penalty": "l20"},
+        {"coupling_form": "hinge"},
+    ),
     "KDLOCSVM": ({"kernel_params": {"coding": "gram"}, "kernel": "polynomial", "approximation": None},),
     "KDPLOCSVM": (
         {"kernel_params": {"coding": "gram"}, "kernel": "laplacian", "representation": "omp", "approximation": None},

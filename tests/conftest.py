@@ -11,7 +11,10 @@ import pytest
 
 HERE = Path(__file__).parent
 FIRST_RUN = "ODDATOM_FIRST_RUN"  # the folder of the models that the run which compiled the kernels has saved
-GROUPS = (("DLOCSVM", "KDLOCSVM", "LinearOneClassSVM"), ("OddAtomDetector", "Table", "DPLOCSVM", "KDPLOCSVM"))
+GROUPS = (
+    ("DLOCSVM", "KDLOCSVM", "LinearOneClassSVM", "SVDD", "Loda"),
+    ("OddAtomDetector", "Table", "DPLOCSVM", "KDPLOCSVM", "Ball"),
+)
 # Two workers of pytest-xdist have two threads each: one that waits must not keep the others from a core.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path.insert(0, str(HERE))

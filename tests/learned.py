@@ -41,7 +41,7 @@ def first_atoms(n=9, m=6, seed=3):
 
 def make_detector(kind, **others):
     Class, own = KINDS[kind]
-    return Class(**{"beta": 0.02, "nu": 0.11, "random_state": 0, **own, **others})
+    return Class.paper(**{"beta": 0.02, "nu": 0.11, "random_state": 0, **own, **others})
 
 
 def same_model(a, b):

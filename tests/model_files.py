@@ -10,7 +10,7 @@ import scipy.sparse
 from sklearn.datasets import load_wine
 from sklearn.pipeline import Pipeline
 
-from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
+from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, SVDD, LinearOneClassSVM, OddAtomDetector
 from oddatom.model_io import container
 from oddatom.table import TableDetector, TableEncoder
 
@@ -38,11 +38,14 @@ def kernel_of(A, B):
 SMALL = {"beta": 0.02, "nu": 0.11, "random_state": 0, "max_iter": 2, "n_atoms": 6}
 TINY = {"n_groups": 2, "trim": (0.3,), "n_centroids": 3, "n_atoms": 3, "n_directions": 2, "random_state": 0}
 KINDS = {
-    "DLOCSVM": lambda: DLOCSVM(**SMALL, n_folds=2),
-    "DPLOCSVM": lambda: DPLOCSVM(**SMALL, alpha=0.002, n_folds=2),
-    "KDLOCSVM": lambda: KDLOCSVM(**SMALL, approximation=8, n_folds=2),
-    "KDPLOCSVM": lambda: KDPLOCSVM(**SMALL, alpha=0.002, approximation=8, n_folds=2),
+    "DLOCSVM": lambda: DLOCSVM.paper(**SMALL, n_folds=2),
+    "DPLOCSVM": lambda: DPLOCSVM.paper(**SMALL, alpha=0.002, n_folds=2),
+    "KDLOCSVM": lambda: KDLOCSVM.paper(**SMALL, approximation=8, n_folds=2),
+    "KDPLOCSVM": lambda: KDPLOCSVM.paper(**SMALL, alpha=0.002, approximation=8, n_folds=2),
+    "Ball": lambda: DLOCSVM(**SMALL, n_folds=2, scoring="margin"),
+    "Loda": lambda: DPLOCSVM(**SMALL, alpha=0.002, scoring="loda"),
     "LinearOneClassSVM": lambda: LinearOneClassSVM(nu=0.1),
+    "SVDD": lambda: SVDD(nu=0.1),
     "OddAtomDetector": lambda: OddAtomDetector(**TINY),
     "Pipeline": lambda: Pipeline([("detector", OddAtomDetector(**TINY))]),
     "Table": lambda: Pipeline([("table", TableEncoder(max_levels=5, id="id")), ("detector", OddAtomDetector(**TINY))]),

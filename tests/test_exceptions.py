@@ -37,14 +37,14 @@ HOLED = np.where(np.arange(120).reshape(40, 3) == 7, np.nan, X)
 
 PARAMETERS = {
     "nu": (lambda: OddAtomDetector(nu=2).fit(X), "OddAtomDetector", 2, "It is the share of rows allowed"),
-    "max_iter": (lambda: DLOCSVM(max_iter=-1).fit(X), "DLOCSVM", -1, ""),
-    "device": (lambda: DLOCSVM(device="tpu").fit(X), "DLOCSVM", "tpu", ""),
+    "max_iter": (lambda: DLOCSVM.paper(max_iter=-1).fit(X), "DLOCSVM", -1, ""),
+    "device": (lambda: DLOCSVM.paper(device="tpu").fit(X), "DLOCSVM", "tpu", ""),
     "trim": (lambda: OddAtomDetector(trim=(2,)).fit(X), "OddAtomDetector", (2,), "(0.2, 0.4) is the default."),
     "threshold": (lambda: OddAtomDetector(threshold=2).fit(X), "OddAtomDetector", 2, "A float is the share"),
-    "penalty": (lambda: DLOCSVM(penalty="l3").fit(X), "DLOCSVM", "l3", "'l2eps' alone"),
-    "approximation": (lambda: KDLOCSVM(approximation=0).fit(X), "KDLOCSVM", 0, "None is exact"),
+    "penalty": (lambda: DLOCSVM.paper(penalty="l3").fit(X), "DLOCSVM", "l3", "'l2eps' alone"),
+    "approximation": (lambda: KDLOCSVM.paper(approximation=0).fit(X), "KDLOCSVM", 0, "None is exact"),
     "n_nonzero": (lambda: DLOCSVM(3, 4).fit(X), "DLOCSVM", 4, "lower n_nonzero"),
-    "n_folds": (lambda: DLOCSVM(n_folds=99).fit(X), "DLOCSVM", 99, "pass more rows, or None."),
+    "n_folds": (lambda: DLOCSVM.paper(n_folds=99).fit(X), "DLOCSVM", 99, "pass more rows, or None."),
     "decay": (lambda: OddAtomDetector().partial_fit(X, decay=2), "OddAtomDetector.partial_fit", 2, "It is the share"),
     "max_levels": (lambda: TableEncoder(max_levels="a").fit(X), "TableEncoder", "a", "20 is the default."),
     "columns": (lambda: TableEncoder(["b"]).fit(pd.DataFrame({"a": [1, 2]})), "TableEncoder", ["b"], "It has 'a'."),
@@ -71,12 +71,16 @@ def test_parameters(parameter):
 
 
 ROWS = {
-    "nan": (lambda: DLOCSVM().fit(HOLED), "contains NaN or infinity in column 1", "needs finite numbers"),
+    "nan": (lambda: DLOCSVM.paper().fit(HOLED), "contains NaN or infinity in column 1", "needs finite numbers"),
     "inf": (lambda: OddAtomDetector().fit(1.0 / (X * 0.0)), "contains infinity in columns 0, 1, 2", "NaN for missing"),
-    "text": (lambda: DLOCSVM().fit(pd.DataFrame({"a": ["x", "y"]})), "could not convert", "do not hold numbers: 'a'"),
-    "masked": (lambda: DLOCSVM().fit(np.ma.masked_greater(X, 3)), "is a masked array", "fill them in"),
+    "text": (
+        lambda: DLOCSVM.paper().fit(pd.DataFrame({"a": ["x", "y"]})),
+        "could not convert",
+        "do not hold numbers: 'a'",
+    ),
+    "masked": (lambda: DLOCSVM.paper().fit(np.ma.masked_greater(X, 3)), "is a masked array", "fill them in"),
     "path": (lambda: LinearOneClassSVM().fit("a.csv"), "Got the path 'a.csv'", "read its rows first"),
-    "constant": (lambda: DLOCSVM().fit(np.zeros((4, 2))), "nothing but zeros", "Pass data that vary."),
+    "constant": (lambda: DLOCSVM.paper().fit(np.zeros((4, 2))), "nothing but zeros", "Pass data that vary."),
 }
 
 
@@ -110,7 +114,7 @@ FILES = {
 def test_files_of_rows(files, name):
     problem, advice = FILES[name]
     with pytest.raises(TableError) as caught:
-        DLOCSVM().fit(files / name)
+        DLOCSVM.paper().fit(files / name)
     error = caught.value
     assert problem in error.problem
     assert (error.parameter, error.value) == ("X", str(files / name))
@@ -160,9 +164,15 @@ FIELDS = {
         "Pass the real",
     ),
     "onnx model": (lambda: to_onnx(DLOCSVM), "model", DLOCSVM, "must be one of DLOCSVM", "pass a fitted detector, not"),
-    "no files": (lambda: DLOCSVM().fit(FileSource([])), "X", [], "Expected the paths of Parquet", "Name at least one."),
+    "no files": (
+        lambda: DLOCSVM.paper().fit(FileSource([])),
+        "X",
+        [],
+        "Expected the paths of Parquet",
+        "Name at least one.",
+    ),
     "infinity in a file": (
-        lambda: DLOCSVM().fit(FileSource(np.where(np.isnan(HOLED), np.inf, HOLED))),
+        lambda: DLOCSVM.paper().fit(FileSource(np.where(np.isnan(HOLED), np.inf, HOLED))),
         "X",
         np.inf,
         "The array has inf in column 1, row 2",
@@ -216,6 +226,7 @@ def test_columns_out_of_their_place_are_named():
 
 # Modules that raise ValueError itself, and why a user does not see it.
 PLAIN = {
+    "boundary/libsvm.py": "boundaries that the estimators have refused",
     "coding/batch_omp.py": "shapes that other modules of the package pass",
     "rows/array/plane_shard.py": "shapes that other modules of the package pass",
     "rows/device/torch_plane.py": "shapes that other modules of the package pass",
@@ -242,7 +253,7 @@ def test_errors_that_users_see_have_fields():
 
 def test_weights():
     with pytest.raises(OddAtomError, match="must not be negative") as caught:
-        DLOCSVM().fit(X, sample_weight=-np.ones(40))
+        DLOCSVM.paper().fit(X, sample_weight=-np.ones(40))
     assert (caught.value.parameter, caught.value.owner) == ("sample_weight", "DLOCSVM")
     assert caught.value.advice == "give rows that are not to count the weight 0."
 
@@ -278,13 +289,13 @@ def test_tables(kind, tmp_path):
 def test_no_p_values(monkeypatch):
     """What the library advises where the command line has other means."""
     with pytest.raises(ParameterError, match=r"without p-values. Got 'fdr' instead; fit with n_folds=5\.$") as caught:
-        DLOCSVM(threshold="fdr").fit(X)
+        DLOCSVM.paper(threshold="fdr").fit(X)
     assert sentence(caught.value).endswith(
         "Got 'fdr' instead; fit on more rows, at least ten, or with --detector oddatom."
     )
     monkeypatch.setattr(DLOCSVM, "_without", lambda self, X, rows: (np.zeros((4, 2)), {}))
     with pytest.raises(OddAtomError, match=r"that vary\. Or lower 'n_folds', or pass None\.$") as caught:
-        DLOCSVM(n_folds=5).fit(X)
+        DLOCSVM.paper(n_folds=5).fit(X)
     assert (caught.value.parameter, caught.value.value) == ("n_folds", 5)
     assert sentence(caught.value).startswith("the model cannot be fitted without one of 5 folds.")
     assert sentence(caught.value).endswith(". Fit on more rows, at least ten, or with --detector oddatom.")

@@ -80,7 +80,7 @@ def registered(monkeypatch):
 @pytest.fixture(params=["fourth_powers", "sizes", "joined", "margin", "score and scaling"])
 def model(request):
     if request.param == "score and scaling":
-        return DLOCSVM(n_nonzero=3, beta=0.01, scoring="absolute", scaling="midrange", random_state=0).fit(X)
+        return DLOCSVM.paper(n_nonzero=3, beta=0.01, scoring="absolute", scaling="midrange", random_state=0).fit(X)
     return OddAtomDetector(request.param, random_state=0).fit(X)
 
 
@@ -179,7 +179,7 @@ def test_values_of_a_kernel(name):
 
 @pytest.fixture(params=NEW_KERNELS)
 def kernel_model(request):
-    return KDLOCSVM(kernel=request.param, scoring="description_length", approximation=40, random_state=0).fit(X)
+    return KDLOCSVM.paper(kernel=request.param, scoring="description_length", approximation=40, random_state=0).fit(X)
 
 
 def test_a_kernel_on_numpy(kernel_model):
@@ -208,8 +208,8 @@ def test_a_kernel_on_torch(kernel_model):
 def test_a_kernel_fitted_on_torch():
     torch = pytest.importorskip("torch")
     settings = {"kernel": "rational", "max_iter": 2, "approximation": 40, "random_state": 0}
-    here = KDPLOCSVM(**settings).fit(X)
-    there = KDPLOCSVM(**settings).fit(torch.tensor(X))
+    here = KDPLOCSVM.paper(**settings).fit(X)
+    there = KDPLOCSVM.paper(**settings).fit(torch.tensor(X))
     assert_allclose(there.score_samples(NEW), here.score_samples(NEW), rtol=1e-6, atol=1e-9)
 
 

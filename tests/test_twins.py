@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ensembles import CATEGORICAL, mixed, random_member
 from oddatom.arrays.twins import TWINS
+from oddatom.boundary.hinge_codes import hinge_codes
 from oddatom.coding import batch_omp
 from oddatom.ensemble import coded, joining, levels, naive_bayes, row_parts, tails
 from oddatom.ensemble.histogram import fit_histogram
@@ -17,6 +18,7 @@ from oddatom.kernels.functions import Kernel
 from oddatom.scaling.asinh import fit_asinh
 from oddatom.scaling.linear import Scaling
 from oddatom.scores import code_statistics, description_length, margin
+from oddatom.scores.center_distance import distance
 from oddatom.scores.margin import linear_formula
 from oddatom.scores.terms import Terms, total
 
@@ -50,6 +52,7 @@ OTHERS[5], OTHERS[6] = ROWS[8], 0.0
 WEIGHTS = ((0.7, 2.0, 0.3), (0.2, 1.5, -0.4), (3.0, 0.0, 0.0))
 VALUES = [(ROWS @ OTHERS.T, Kernel("poly", *weights)) for weights in WEIGHTS]
 FAR = X * np.append(np.ones(149), 1e302)[:, None]
+HINGE = tuple(RNG.standard_normal((3, 60)) * np.append(np.ones(59), 0.0))
 EXAMPLES = {
     joining.z_formula: [(PARTS, CALIBRATION), (PARTS, CALIBRATION, slice(1, 3)), (SOME_MISSING, CALIBRATION)],
     joining.join_formula: [(joining.z_scores(PARTS, CALIBRATION), np.array([0.3, 0.2, 0.1, 0.0, 0.25, 0.15]))],
@@ -59,6 +62,8 @@ EXAMPLES = {
     tails.tail_formula: [(U, TAILS) for U in (X, 30.0 * X, -X, 0.01 * X, 1e300 * X, LACKING)],
     coded.choose: [(X, SCALING, MODEL[2]), (LACKING, SCALING, MODEL[2])],
     margin: [OF_CODES],
+    hinge_codes: [(*HINGE, 0.7, h, p) for h in (0.0, 1.0) for p in (1.0, 1.8)],
+    distance: [OF_CODES],
     description_length: [OF_CODES],
     linear_formula: [
         (FAR, Scaling(None, None, 3.0), RNG.standard_normal(7)),

@@ -13,6 +13,7 @@ _HOMES = {
     "KDPLOCSVM": "oddatom.estimators",
     "LinearOneClassSVM": "oddatom.estimators",
     "OddAtomDetector": "oddatom.estimators",
+    "SVDD": "oddatom.estimators",
     "AllAtomsTrimmedWarning": "oddatom.exceptions",
     "DegenerateMarginWarning": "oddatom.exceptions",
     "DeviceWarning": "oddatom.exceptions",
@@ -22,7 +23,9 @@ _HOMES = {
     "OddAtomError": "oddatom.exceptions",
     "OddAtomWarning": "oddatom.exceptions",
     "ParameterError": "oddatom.exceptions",
+    "RankingWarning": "oddatom.exceptions",
     "SolverWarning": "oddatom.exceptions",
+    "UnboundedObjectiveWarning": "oddatom.exceptions",
     "TableError": "oddatom.exceptions",
     "TableWarning": "oddatom.exceptions",
     "WorkerLostError": "oddatom.exceptions",
@@ -34,7 +37,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
-    from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
+    from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, SVDD, LinearOneClassSVM, OddAtomDetector
     from oddatom.exceptions import (
         AllAtomsTrimmedWarning,
         DegenerateMarginWarning,
@@ -45,9 +48,11 @@ if TYPE_CHECKING:
         OddAtomError,
         OddAtomWarning,
         ParameterError,
+        RankingWarning,
         SolverWarning,
         TableError,
         TableWarning,
+        UnboundedObjectiveWarning,
         WorkerLostError,
     )
     from oddatom.explanations import Explanation
@@ -59,6 +64,7 @@ __all__ = [
     "DPLOCSVM",
     "KDLOCSVM",
     "KDPLOCSVM",
+    "SVDD",
     "AllAtomsTrimmedWarning",
     "DegenerateMarginWarning",
     "DeviceWarning",
@@ -71,10 +77,12 @@ __all__ = [
     "OddAtomError",
     "OddAtomWarning",
     "ParameterError",
+    "RankingWarning",
     "SolverWarning",
     "TableDetector",
     "TableError",
     "TableWarning",
+    "UnboundedObjectiveWarning",
     "WorkerLostError",
     "__version__",
     "load",

@@ -144,10 +144,10 @@ def test_python_threads_share_the_cores(n_jobs):
 @needs_two_cores
 def test_fits_in_threads_of_joblib_are_the_fit_alone():
     X = np.abs(np.random.default_rng(0).normal(size=(20_000, 8))) + 0.5
-    model = DLOCSVM(random_state=0, max_iter=2)
+    model = DLOCSVM.paper(random_state=0, max_iter=2)
     alone = model.fit(X).dictionary_.copy()
     models = Parallel(n_jobs=2, backend="threading")(
-        delayed(DLOCSVM(random_state=0, max_iter=2).fit)(X) for _ in range(3)
+        delayed(DLOCSVM.paper(random_state=0, max_iter=2).fit)(X) for _ in range(3)
     )
     for other in models:
         np.testing.assert_array_equal(other.dictionary_, alone)
@@ -162,7 +162,7 @@ from oddatom import DLOCSVM
 X = np.abs(np.random.default_rng(0).normal(size=(20_000, 8))) + 0.5
 before = len(os.listdir("/proc/self/task"))
 for n_jobs in (1, 2):
-    DLOCSVM(random_state=0, max_iter=1, n_jobs=n_jobs).fit(X).score_samples(X)
+    DLOCSVM.paper(random_state=0, max_iter=1, n_jobs=n_jobs).fit(X).score_samples(X)
     print(len(os.listdir("/proc/self/task")) - before)
 """
     environment = {**os.environ, "NUMBA_THREADING_LAYER": "omp"}  # starts threads when they get work

@@ -190,8 +190,8 @@ def test_two_threads_on_the_workqueue_layer():
 import threading, numpy as np
 from oddatom import DLOCSVM
 X = np.abs(np.random.default_rng(0).normal(size=(20_000, 12))) + 0.5
-alone = DLOCSVM(random_state=0, max_iter=2, n_jobs=2).fit(X)
-models = [DLOCSVM(random_state=0, max_iter=2, n_jobs=2) for _ in range(3)]
+alone = DLOCSVM.paper(random_state=0, max_iter=2, n_jobs=2).fit(X)
+models = [DLOCSVM.paper(random_state=0, max_iter=2, n_jobs=2) for _ in range(3)]
 workers = [threading.Thread(target=m.fit, args=(X,)) for m in models]
 [w.start() for w in workers]; [w.join() for w in workers]
 assert all((m.dictionary_ == alone.dictionary_).all() and m.offset_ == alone.offset_ for m in models)

@@ -93,7 +93,7 @@ def test_a_detector_keeps_the_false_discovery_rate():
     rng = np.random.default_rng(3)
     p_normal, shares, power = [], [], []
     for seed in range(60):
-        model = DPLOCSVM(
+        model = DPLOCSVM.paper(
             n_atoms=3, max_iter=1, nu=0.2, scoring="residual", n_folds=3, threshold=("fdr", 0.2), random_state=seed
         ).fit(rows(rng, 80))
         new = np.concatenate([rows(rng, 24), rows(rng, 6) + 3 * rng.choice([-1, 1], (6, 4))])

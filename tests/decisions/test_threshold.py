@@ -267,7 +267,7 @@ def test_a_cut_by_p_values_agrees_with_them(level, scoring):
 
 def test_p_needs_p_values_that_follow_the_score():
     with pytest.raises(ValueError, match=r"rule such as '2%', 'top=50', 'fdr=0.1'\. Got 'p=0.01' instead"):
-        DLOCSVM(threshold="p=0.01").fit(np.random.default_rng(0).uniform(size=(50, 3)))
+        DLOCSVM.paper(threshold="p=0.01").fit(np.random.default_rng(0).uniform(size=(50, 3)))
 
 
 @pytest.mark.parametrize("threshold", ["2%", "top=9", "p=0.02"])

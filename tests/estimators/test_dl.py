@@ -33,8 +33,8 @@ def fitted(X):
 
 @parametrize_with_checks(
     [
-        DLOCSVM(),
-        DLOCSVM(
+        DLOCSVM.paper(),
+        DLOCSVM.paper(
             scaling="robust",
             penalty="l20",
             init="data",
@@ -52,7 +52,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def test_training_state_is_the_one_of_the_last_sweep(X):
-    model = detector(beta=0.06, coupling=10.0).fit(X)
+    model = detector(beta=0.06, coupling=("eta", 10.0)).fit(X)
     Y = X / np.linalg.norm(X)
     assert model.scale_ == pytest.approx(np.linalg.norm(X), rel=1e-14)
     assert_allclose(np.linalg.norm(model.dictionary_, axis=1), 1, rtol=1e-14)
@@ -114,7 +114,7 @@ def assert_rows_close(found, wanted, size):
 @pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
 def test_explanations_add_up(load, scaling):
     X = load().data
-    model = detector(scaling=scaling, max_iter=2, coupling=10.0).fit(X)
+    model = detector(scaling=scaling, max_iter=2, coupling=("eta", 10.0)).fit(X)
     explanation = model.explain(X)
     assert isinstance(explanation, Explanation)
     assert_adds_up(model, X, explanation)
@@ -127,7 +127,7 @@ def test_explanations_add_up(load, scaling):
 @pytest.mark.parametrize("scaling", SCALINGS)
 def test_explanations_of_other_scores_add_up(score, scaling):
     X = load_wine().data
-    model = detector(scaling=scaling, max_iter=2, coupling=10.0, scoring=score).fit(X)
+    model = detector(scaling=scaling, max_iter=2, coupling=("eta", 10.0), scoring=score).fit(X)
     contributions, by_atom = model.explain(X)
     scores = model.score_samples(X)
     left = (model.scaling_.apply(X) - model.transform(X) @ model.components_) ** 2
@@ -221,7 +221,7 @@ def test_a_huge_row_of_which_nothing_is_left():
 def test_a_coupling_that_overflows(n_features):
     X = np.random.default_rng(0).uniform(size=(60, n_features))
     with pytest.raises(ValueError, match=r"codes overflowed .* Lower the 'coupling' parameter"):
-        DLOCSVM(coupling=1e300, beta=0.01, random_state=0).fit(X)
+        DLOCSVM.paper(coupling=("eta", 1e300), beta=0.01, random_state=0).fit(X)
 
 
 # Algorithm 3

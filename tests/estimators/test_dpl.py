@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import oddatom
 from learned import SCALINGS, first_atoms, make_detector, rows, same_model
 from oddatom import DLOCSVM, DPLOCSVM, AllAtomsTrimmedWarning, DegenerateMarginWarning, SolverWarning
-from oddatom.history import COLUMNS, ROUND_COLUMNS
+from oddatom.history import CODE_NORM, COLUMNS, ROUND_COLUMNS
 from oddatom.learners import dpl
 from reference import omp
 
@@ -31,8 +31,8 @@ def fitted(X):
 
 @parametrize_with_checks(
     [
-        DPLOCSVM(),
-        DPLOCSVM(
+        DPLOCSVM.paper(),
+        DPLOCSVM.paper(
             representation="omp",
             scaling="robust",
             init="data",
@@ -104,12 +104,12 @@ def test_the_first_analysis_atoms_are_least_squares(X):
 
 
 def test_history(X):
-    history = detector(verbose=2, coupling=10.0, alpha=0.05, n_nonzero=3).fit(X).history_
-    assert set(history) == {*COLUMNS, *ROUND_COLUMNS, "kkt"}
+    history = detector(verbose=2, coupling=("eta", 10.0), alpha=0.05, n_nonzero=3).fit(X).history_
+    assert set(history) == {*COLUMNS, *ROUND_COLUMNS, CODE_NORM, "kkt"}
     assert all(column.shape == (7,) for column in history.values())
     assert history["kkt"][0] == 0
     assert 0 < history["kkt"].max() <= 1e-6
-    assert_allclose(history["total"], history["F"] + history["G"], rtol=1e-12)
+    assert_allclose(history["total"], history["F"] + 10.0 * history["G"], rtol=1e-12)
     assert len(history.lagrangian) == 6
     for before, trace in zip(history["n_active"], history.lagrangian, strict=False):
         assert trace.size == 1 + 2 * before  # a value before the sweep, two a pair
@@ -143,12 +143,12 @@ def test_a_pair_that_is_no_number_is_reported(X, monkeypatch):
 @pytest.mark.parametrize("coupling", [1e160, 1e300])
 def test_a_coupling_that_overflows(X, pair_solver, coupling):
     with pytest.raises(ValueError, match=r"codes overflowed .* Lower the 'coupling' parameter"):
-        detector(coupling=coupling, alpha=0.05, solver={"pairs": pair_solver}).fit(X)
+        detector(coupling=("eta", coupling), alpha=0.05, solver={"pairs": pair_solver}).fit(X)
 
 
 def test_pair_solvers(X):
     exact, gradient = (
-        detector(solver={"pairs": name}, coupling=0.0, alpha=0.05).fit(X) for name in ("exact", "gradient")
+        detector(solver={"pairs": name}, coupling=("eta", 0.0), alpha=0.05).fit(X) for name in ("exact", "gradient")
     )
     assert np.abs(exact.dictionary_ - gradient.dictionary_).max() > 1e-6
     start = exact.history_["F"][0]
@@ -174,7 +174,7 @@ def test_alpha_shortens_codes_and_trims(X):
 
 @pytest.mark.parametrize("coupling", [0.0, 30.0])
 def test_coupling_moves_the_pairs(fitted, X, coupling):
-    other = detector(coupling=coupling).fit(X)
+    other = detector(coupling=("eta", coupling)).fit(X)
     assert np.abs(other.analysis_dictionary_ - fitted.analysis_dictionary_).max() > 1e-6
 
 
@@ -184,7 +184,7 @@ def test_coupling_moves_the_pairs(fitted, X, coupling):
 def test_without_penalties_and_svm_it_finds_the_principal_subspace(X):
     """Every row uses every atom: the objective falls to that of the best rank-k approximation."""
     k = 2
-    model = detector(beta=0, alpha=0, coupling=0, n_atoms=k, n_nonzero=k, max_iter=400).fit(X)
+    model = detector(beta=0, alpha=0, coupling=("eta", 0), n_atoms=k, n_nonzero=k, max_iter=400).fit(X)
     Y = X / model.scale_
     _, sigma, V = np.linalg.svd(Y, full_matrices=False)
     assert model.train_codes_.count_nonzero() == k * len(X)
@@ -193,7 +193,7 @@ def test_without_penalties_and_svm_it_finds_the_principal_subspace(X):
 
 
 def test_one_pair_is_the_first_singular_vector(X):
-    model = detector(beta=0, alpha=0, coupling=0, n_atoms=1, max_iter=30).fit(X)
+    model = detector(beta=0, alpha=0, coupling=("eta", 0), n_atoms=1, max_iter=30).fit(X)
     v = np.linalg.svd(X)[2][0]
     assert_allclose(np.abs(model.components_[0] @ v), 1, rtol=1e-12)
     assert_allclose(model.analysis_components_, model.components_, atol=1e-6)
@@ -423,7 +423,7 @@ BAD_PARAMETERS = {
 @pytest.mark.parametrize("name", BAD_PARAMETERS)
 def test_bad_parameters(X, name):
     parameters, message = BAD_PARAMETERS[name]
-    model = DPLOCSVM(**parameters)
+    model = DPLOCSVM.paper(**parameters)
     with pytest.raises(ValueError, match=message):
         model.fit(X)
     assert not hasattr(model, "components_")
@@ -437,7 +437,9 @@ def test_docstring_example():
     assert runner.run(test).failed == 0
 
 
-@pytest.mark.parametrize("detector", [DPLOCSVM(beta=0.01, random_state=0), DLOCSVM(n_nonzero=1, random_state=0)])
+@pytest.mark.parametrize(
+    "detector", [DPLOCSVM.paper(beta=0.01, random_state=0), DLOCSVM.paper(n_nonzero=1, random_state=0)]
+)
 def test_a_flat_margin_is_reported(detector):
     if isinstance(detector, DPLOCSVM):
         X = np.column_stack([StandardScaler().fit_transform(load_wine().data), np.ones(178)])

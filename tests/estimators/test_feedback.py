@@ -201,7 +201,7 @@ def test_tables():
     assert model.predict(frame)[5] == -1
     assert model.feedback(frame.iloc[[5]], ["normal"], rows=frame) is model
     assert model.predict(frame)[5] == 1
-    assert not hasattr(TableDetector(oddatom.DLOCSVM()), "feedback")
+    assert not hasattr(TableDetector(oddatom.DLOCSVM.paper()), "feedback")
 
 
 @pytest.mark.parametrize(

@@ -48,12 +48,12 @@ def coefficients(n=8, N=120, seed=3):
 
 @parametrize_with_checks(
     [
-        KDLOCSVM(),
-        KDLOCSVM(
+        KDLOCSVM.paper(),
+        KDLOCSVM.paper(
             kernel="polynomial", gamma="median", scaling="standard", kernel_params={"coding": "gram"}, init="data"
         ),
-        KDPLOCSVM(),
-        KDPLOCSVM(
+        KDPLOCSVM.paper(),
+        KDPLOCSVM.paper(
             approximation=("leverage", 7),
             representation="omp",
             scaling="robust",
@@ -79,9 +79,9 @@ LINEAR = {"kernel": "linear", "kernel_params": {"coding": "gram"}}
 @pytest.mark.parametrize("scaling", [None, "robust"])
 def test_a_linear_kernel_is_dl(X, penalty, scaling):
     beta = {"l21": 0.05, "l20": 0.002, "l2eps": 0.05}[penalty]
-    common = {"penalty": penalty, "beta": beta, "coupling": 3.0, "scaling": scaling, "n_nonzero": 3, "nu": 0.2}
-    kernel = KDLOCSVM(init=coefficients(), **LINEAR, **common).fit(X)
-    linear = DLOCSVM(init=coefficients() @ kernel._kernel_rows(X), **common).fit(X)
+    common = {"penalty": penalty, "beta": beta, "coupling": ("eta", 3.0), "scaling": scaling, "n_nonzero": 3, "nu": 0.2}
+    kernel = KDLOCSVM.paper(init=coefficients(), **LINEAR, **common).fit(X)
+    linear = DLOCSVM.paper(init=coefficients() @ kernel._kernel_rows(X), **common).fit(X)
     assert linear.active_atoms_.sum() > 1
     assert_same_detector(kernel, linear, X)
 
@@ -90,9 +90,15 @@ def test_a_linear_kernel_is_dl(X, penalty, scaling):
 @pytest.mark.parametrize("penalty", ["l21", "l20", "l2eps"])
 def test_a_linear_kernel_is_dpl(X, penalty, representation):
     beta = {"l21": 0.02, "l20": 0.0005, "l2eps": 0.02}[penalty]
-    common = {"penalty": penalty, "beta": beta, "coupling": 3.0, "n_nonzero": 3, "representation": representation}
-    kernel = KDPLOCSVM(init=coefficients(), alpha=0.01, **LINEAR, **common).fit(X)
-    linear = DPLOCSVM(init=coefficients() @ units(X), alpha=0.01, **common).fit(X)
+    common = {
+        "penalty": penalty,
+        "beta": beta,
+        "coupling": ("eta", 3.0),
+        "n_nonzero": 3,
+        "representation": representation,
+    }
+    kernel = KDPLOCSVM.paper(init=coefficients(), alpha=0.01, **LINEAR, **common).fit(X)
+    linear = DPLOCSVM.paper(init=coefficients() @ units(X), alpha=0.01, **common).fit(X)
     assert linear.active_atoms_.sum() > 1
     assert_same_detector(kernel, linear, X)
     assert kernel.alpha_ == linear.alpha_ == 0.01
@@ -118,7 +124,7 @@ def assert_same_detector(kernel, linear, X):
 
 
 def test_default_weight_of_the_l1_penalty(X):
-    model = KDPLOCSVM(max_iter=0).fit(X)
+    model = KDPLOCSVM.paper(max_iter=0).fit(X)
     assert model.alpha_ == pytest.approx(1 / np.sqrt(120))
 
 
@@ -156,7 +162,7 @@ def test_precomputed_is_the_kernel_of_scaled_rows(make, X, kernel):
 def test_kernels_differ(X, kernel):
     """Each name reaches its kernel, with its parameters, over the scaled rows."""
     parameters = {"gamma": 40.0, "kernel_params": {"degree": 2, "coef0": 0.1}}
-    model = KDLOCSVM(kernel=kernel, random_state=0, scaling="robust", **parameters).fit(X)
+    model = KDLOCSVM.paper(kernel=kernel, random_state=0, scaling="robust", **parameters).fit(X)
     Y = model.scaling_.apply(X)
     assert np.linalg.norm(Y) == pytest.approx(1)
     K = {
@@ -176,19 +182,19 @@ def test_kernels_differ(X, kernel):
 
 def test_gamma_rules(X):
     Y = units(X)
-    assert KDLOCSVM(max_iter=0).fit(X).gamma_ == pytest.approx(1 / (6 * Y.var()))
-    assert KDLOCSVM(gamma="auto", max_iter=0).fit(X).gamma_ == 1 / 6
+    assert KDLOCSVM.paper(max_iter=0).fit(X).gamma_ == pytest.approx(1 / (6 * Y.var()))
+    assert KDLOCSVM.paper(gamma="auto", max_iter=0).fit(X).gamma_ == 1 / 6
     distances = pairwise.euclidean_distances(Y, squared=True)[np.triu_indices(120, 1)]
-    assert KDLOCSVM(gamma="median", max_iter=0).fit(X).gamma_ == pytest.approx(1 / np.median(distances))
-    wider = [KDLOCSVM(gamma=g, random_state=0).fit(X).score_samples(X) for g in (1.0, 50.0)]
+    assert KDLOCSVM.paper(gamma="median", max_iter=0).fit(X).gamma_ == pytest.approx(1 / np.median(distances))
+    wider = [KDLOCSVM.paper(gamma=g, random_state=0).fit(X).score_samples(X) for g in (1.0, 50.0)]
     assert np.abs(wider[0] - wider[1]).max() > 1e-3 * np.abs(wider[0]).max()
 
 
 def test_defaults_of_precomputed_go_by_the_rows(X):
-    model = KDLOCSVM(kernel="precomputed", max_iter=0).fit(own_rbf(units(X), units(X)))
+    model = KDLOCSVM.paper(kernel="precomputed", max_iter=0).fit(own_rbf(units(X), units(X)))
     assert model.dictionary_.shape[0] == 22  # twice the root of 120
     assert model.n_nonzero_ == 3
-    model = KDLOCSVM(max_iter=0).fit(X)
+    model = KDLOCSVM.paper(max_iter=0).fit(X)
     assert (model.dictionary_.shape[0], model.n_nonzero_) == (12, 2)
 
 
@@ -196,7 +202,7 @@ def test_defaults_of_precomputed_go_by_the_rows(X):
 def test_a_kernel_that_is_not_positive(X, Class):
     message = r"not positive semi-definite: its negative eigenvalues add up to \d.* % of .* Its positive part is used"
     with pytest.warns(IndefiniteKernelWarning, match=message) as caught:
-        Class(kernel="sigmoid", gamma=5.0, random_state=0).fit(X)
+        Class.paper(kernel="sigmoid", gamma=5.0, random_state=0).fit(X)
     assert caught[0].filename == __file__
     # A matrix and its positive part give the same model, and only the first a warning.
     rng = np.random.default_rng(0)
@@ -206,8 +212,8 @@ def test_a_kernel_that_is_not_positive(X, Class):
     K, part = (K + K.T) / 2, (part + part.T) / 2
     setting = {"kernel": "precomputed", "init": coefficients(6, 60) @ Q[:, 2:] @ Q[:, 2:].T, "n_nonzero": 2}
     with pytest.warns(IndefiniteKernelWarning, match=rf"up to {100 * 0.8 / values[2:].sum():.2g} %"):
-        bad = Class(**setting).fit(K)
-    good = Class(**setting).fit(part)
+        bad = Class.paper(**setting).fit(K)
+    good = Class.paper(**setting).fit(part)
     scores = good.score_samples(part)
     assert_allclose(bad.score_samples(part), scores, atol=1e-6 * np.abs(scores).max())
     assert_allclose(bad.score_samples(K), scores, atol=1e-6 * np.abs(scores).max())
@@ -216,8 +222,8 @@ def test_a_kernel_that_is_not_positive(X, Class):
 @pytest.mark.filterwarnings("error::oddatom.IndefiniteKernelWarning")
 @pytest.mark.parametrize("kernel", [*(name for name in NAMES if name != "sigmoid"), own_rbf])
 def test_kernels_that_are_positive_do_not_warn(X, kernel):
-    KDLOCSVM(kernel=kernel, random_state=0, max_iter=1).fit(X)
-    KDLOCSVM(kernel=kernel, random_state=0, max_iter=1).fit(np.repeat(X[:30], 3, axis=0))
+    KDLOCSVM.paper(kernel=kernel, random_state=0, max_iter=1).fit(X)
+    KDLOCSVM.paper(kernel=kernel, random_state=0, max_iter=1).fit(np.repeat(X[:30], 3, axis=0))
 
 
 # Coordinates
@@ -254,23 +260,24 @@ def test_auto_is_exact_up_to_some_rows(X, monkeypatch):
     monkeypatch.setattr(_grouped, "EXACT_ROWS", 119)
     setting = {"gamma": 500.0, "random_state": 0}
     monkeypatch.setattr(_grouped, "N_LANDMARKS", 10)
-    assert KDLOCSVM(**setting).fit(X).landmark_indices_.size == 10
-    assert KDLOCSVM(approximation=None, **setting).fit(X).landmark_indices_.size > 60
+    assert KDLOCSVM.paper(**setting).fit(X).landmark_indices_.size == 10
+    assert KDLOCSVM.paper(approximation=None, **setting).fit(X).landmark_indices_.size > 60
     monkeypatch.setattr(_grouped, "EXACT_ROWS", 120)
-    same_model(KDLOCSVM(**setting).fit(X), KDLOCSVM(approximation=None, **setting).fit(X))
+    same_model(KDLOCSVM.paper(**setting).fit(X), KDLOCSVM.paper(approximation=None, **setting).fit(X))
 
 
 def test_rank_tol(X):
     sizes = [
-        KDLOCSVM(kernel_params={"rank_tol": tol}, max_iter=0).fit(X).landmark_indices_.size
+        KDLOCSVM.paper(kernel_params={"rank_tol": tol}, max_iter=0).fit(X).landmark_indices_.size
         for tol in (1e-2, 1e-5, None, 1e-8)
     ]
     assert sizes[0] < sizes[1] < sizes[2] == sizes[3]
     # A column that is 1e5 times smaller than the others is a direction of a linear kernel.
     small = np.column_stack([X, 1e-5 * np.random.default_rng(0).uniform(size=120)])
-    assert KDLOCSVM(kernel="linear", max_iter=0).fit(small).landmark_indices_.size == 7
+    assert KDLOCSVM.paper(kernel="linear", max_iter=0).fit(small).landmark_indices_.size == 7
     assert (
-        KDLOCSVM(kernel="linear", kernel_params={"rank_tol": 1e-6}, max_iter=0).fit(small).landmark_indices_.size == 6
+        KDLOCSVM.paper(kernel="linear", kernel_params={"rank_tol": 1e-6}, max_iter=0).fit(small).landmark_indices_.size
+        == 6
     )
 
 
@@ -326,7 +333,7 @@ def dense_omp(Y, D, s):
 def test_codings(X, Class, coding):
     """OMP(AᵀK̃, AᵀKA, s) as the paper has it, or with the correlations AᵀK̃ and the Gram matrix AᵀKA."""
     others = {"representation": "omp", "alpha": 0.002} if Class is KDPLOCSVM else {}
-    model = Class(kernel_params={"coding": coding}, random_state=0, beta=0.02, **SHARP, **others).fit(X)
+    model = Class.paper(kernel_params={"coding": coding}, random_state=0, beta=0.02, **SHARP, **others).fit(X)
     new = rows(40, seed=5) / np.linalg.norm(X)
     k = Kernel("laplacian", 20.0)
     K, new_K, A = k(units(X), units(X)), k(new, units(X)), model.dictionary_coefficients_[:, model.active_atoms_]
@@ -367,7 +374,8 @@ def test_parameters_count_from_the_next_fit_on(X, kind):
 @pytest.mark.parametrize("Class", [KDLOCSVM, KDPLOCSVM])
 def test_coding_reaches_the_sweeps(X, Class):
     a, b = (
-        Class(kernel_params={"coding": coding}, random_state=0, **SHARP).fit(X) for coding in ("correlation", "gram")
+        Class.paper(kernel_params={"coding": coding}, random_state=0, **SHARP).fit(X)
+        for coding in ("correlation", "gram")
     )
     assert np.abs(a.history_["F"][0] - b.history_["F"][0]) > 1e-6
     assert np.abs(a.dictionary_ - b.dictionary_).max() > 1e-3
@@ -460,17 +468,17 @@ def test_pickle(make, X, kernel):
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
 def test_the_lagrangian_never_rises(X, Class, coding, kernel):
     beta = 0.001 if kernel == "linear" else 0.05
-    setting = {"verbose": 2, "coupling": 5.0, "n_nonzero": 3, "beta": beta, "random_state": 0}
+    setting = {"verbose": 2, "coupling": ("eta", 5.0), "n_nonzero": 3, "beta": beta, "random_state": 0}
     if Class is KDPLOCSVM:
         setting["alpha"] = beta
-    history = Class(kernel=kernel, kernel_params={"coding": coding}, **setting).fit(X).history_
+    history = Class.paper(kernel=kernel, kernel_params={"coding": coding}, **setting).fit(X).history_
     assert len(history.lagrangian) == 6
     for trace in history.lagrangian:
         assert trace.size > 1
         assert np.diff(trace).max() <= 1e-10 * np.abs(trace).max()
     first = history.lagrangian[0]
     assert first[-1] < first[0] - 1e-4 * abs(first[0])
-    assert_allclose(history["total"], history["F"] + history["G"], rtol=1e-12)
+    assert_allclose(history["total"], history["F"] + 5.0 * history["G"], rtol=1e-12)
 
 
 # The appendix's algorithms
@@ -504,7 +512,7 @@ def test_detect_batch_of_kdl(X, size, named):
     new = rows(size, seed=7)
     K, new_K = k(units(X), units(X)), k(new / np.linalg.norm(X), units(X))
     setting = SHARP if named else {**SHARP, "kernel": "precomputed"}
-    model = KDLOCSVM(beta=0.02, nu=0.11, random_state=0, **setting).fit(X if named else K)
+    model = KDLOCSVM.paper(beta=0.02, nu=0.11, random_state=0, **setting).fit(X if named else K)
     seen = set()
     for sigma in np.unique(appendix(model, K, new_K)[1]):
         for beta in (0.9999 * sigma, 1.0001 * sigma):
@@ -519,7 +527,9 @@ def test_detect_batch_of_kdpl(X, representation):
     k = Kernel("laplacian", 20.0)
     new = rows(40, seed=7)
     K, new_K = k(units(X), units(X)), k(new / np.linalg.norm(X), units(X))
-    model = KDPLOCSVM(beta=0.02, alpha=0.002, nu=0.11, representation=representation, random_state=0, **SHARP).fit(X)
+    model = KDPLOCSVM.paper(
+        beta=0.02, alpha=0.002, nu=0.11, representation=representation, random_state=0, **SHARP
+    ).fit(X)
     seen = set()
     for norm in np.unique(appendix(model, K, new_K, 0.0)[1]):
         for tol in (0.9999 * norm, 1.0001 * norm):
@@ -531,7 +541,7 @@ def test_detect_batch_of_kdpl(X, representation):
 
 def test_detect_batch_with_true_kernel_omp(X):
     """The codes of the batch are those of the detector's own coding."""
-    model = KDLOCSVM(kernel_params={"coding": "gram"}, beta=1e-6, nu=0.11, random_state=0, **SHARP).fit(X)
+    model = KDLOCSVM.paper(kernel_params={"coding": "gram"}, beta=1e-6, nu=0.11, random_state=0, **SHARP).fit(X)
     new = rows(40, seed=7)
     assert model.active_atoms_.all()
     decision = model.transform(new) @ model.train_coef_ - model.train_offset_

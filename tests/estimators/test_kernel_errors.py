@@ -91,11 +91,6 @@ BAD_MATRICES = {
         r"NAME is fitted on the square matrix .* Got shape \(9, 4\) instead; pass K\(X, X",
     ),
     "lopsided": (LOPSIDED, {}, r"must be symmetric\. .* mirror image by up to 0\.001; pass \(K \+ K\.T\) / 2"),
-    "scaling": (
-        EYE,
-        {"scaling": "robust"},
-        r"'scaling' parameter of NAME must be None where .* Got 'robust' instead; scale",
-    ),
     "nan": (np.where(EYE, np.nan, 0), {}, r"NaN or infinity in columns 0, 1, .* NAME needs finite numbers"),
     "zeros": (0 * EYE, {}, r"kernel of all training rows is zero"),
     "large": (1e120 * EYE, {}, r"overflows on the training rows: its values go up to 1e\+120, .* divide a precomputed"),
@@ -132,19 +127,21 @@ def test_alpha():
     with pytest.raises(
         ValueError, match=r"'alpha' parameter of KDPLOCSVM .* Got -1 instead\. .* 0 switches that penalty"
     ):
-        KDPLOCSVM(alpha=-1).fit(rows())
+        KDPLOCSVM.paper(alpha=-1).fit(rows())
     with pytest.raises(
         ValueError, match=r"'penalty' parameter of KDPLOCSVM must be 'l21' where the solver of pairs is 'gradient'"
     ):
-        KDPLOCSVM(solver={"pairs": "gradient"}, penalty="l20").fit(rows())
+        KDPLOCSVM.paper(solver={"pairs": "gradient"}, penalty="l20").fit(rows())
     with pytest.warns(AllAtomsTrimmedWarning, match=r"beta=0\.1 and alpha=500 outweigh .* Lower beta or alpha"):
-        KDPLOCSVM(alpha=500).fit(rows())
+        KDPLOCSVM.paper(alpha=500).fit(rows())
 
 
 def test_rounding_is_not_lopsided():
     K = np.exp(-0.3 * ((rows(30)[:, None] - rows(30)) ** 2).sum(axis=-1))
     noisy = K + 1e-12 * np.random.default_rng(0).standard_normal(K.shape)
-    a, b = (KDLOCSVM(kernel="precomputed", random_state=0).fit(matrix) for matrix in (noisy, (noisy + noisy.T) / 2))
+    a, b = (
+        KDLOCSVM.paper(kernel="precomputed", random_state=0).fit(matrix) for matrix in (noisy, (noisy + noisy.T) / 2)
+    )
     assert_allclose(a.dictionary_, b.dictionary_, atol=1e-6)
 
 
@@ -278,18 +275,18 @@ def test_a_function_cannot_change_the_rows():
         return Y @ Z.T
 
     with pytest.raises(ValueError, match="read-only"):
-        KDLOCSVM(kernel=kernel, random_state=0).fit(np.random.default_rng(0).uniform(size=(20, 3)))
+        KDLOCSVM.paper(kernel=kernel, random_state=0).fit(np.random.default_rng(0).uniform(size=(20, 3)))
 
 
 @pytest.mark.parametrize("K", [1j * np.ones((20, 20)), scipy.sparse.eye_array(20), None])
 def test_a_function_must_return_real_numbers(K):
     with pytest.raises(ValueError, match="must return a dense array of real numbers"):
-        KDLOCSVM(kernel=lambda Y, Z: K, random_state=0).fit(np.random.default_rng(0).uniform(size=(20, 3)))
+        KDLOCSVM.paper(kernel=lambda Y, Z: K, random_state=0).fit(np.random.default_rng(0).uniform(size=(20, 3)))
 
 
 def test_landmarks_that_see_nothing():
     X = np.concatenate([np.zeros((40, 3)), np.eye(3)])
-    detector = KDLOCSVM(kernel="linear", approximation=1, random_state=0)
+    detector = KDLOCSVM.paper(kernel="linear", approximation=1, random_state=0)
     with pytest.raises(ValueError, match=r"The 1 landmarks see nothing .* or \('leverage', number\)"):
         detector.fit(X)
     for method in ("kmeans++", "leverage"):

@@ -27,7 +27,7 @@ def calibrated(make, X):
 # Thresholds
 
 
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", [name for name in SCORES if name != "loda"])  # of histograms: scores tie
 def test_thresholds(make, X, score):
     model = make(scoring=score).fit(X)
     scores, svm = model.score_samples(X), model.offset_

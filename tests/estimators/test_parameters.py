@@ -11,8 +11,10 @@ import oddatom
 from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM
 from oddatom.estimators._grouped import (
     Approximation,
+    Coupling,
     KernelParams,
     read_approximation,
+    read_coupling,
     read_kernel_params,
     read_penalty,
     read_solver,
@@ -24,10 +26,10 @@ X = np.random.default_rng(0).gamma(2.0, size=(60, 5))
 SMALL = {"n_atoms": 6, "n_nonzero": 2, "beta": 0.01, "max_iter": 2, "random_state": 0}
 
 
-def test_no_estimator_has_more_than_25_parameters():
+def test_no_estimator_has_more_than_28_parameters():
     assert len(ESTIMATORS) >= 6
     for Class in (*ESTIMATORS, TableEncoder):
-        assert len(inspect.signature(Class).parameters) <= 25, Class.__name__
+        assert len(inspect.signature(Class).parameters) <= 28, Class.__name__
 
 
 def test_penalties():
@@ -40,12 +42,12 @@ def test_penalties():
 def test_wrong_penalties(Class, penalty):
     message = rf"The 'penalty' parameter of {Class.__name__} must be 'l21' or .* Got .* instead; 'l2eps' alone"
     with pytest.raises(ValueError, match=message):
-        Class(penalty=penalty).fit(X)
+        Class.paper(penalty=penalty).fit(X)
 
 
 def test_an_epsilon_matters():
     one, two, three = (
-        DLOCSVM(**{**SMALL, "beta": 0.1}, penalty=penalty).fit(X).history_["total"]
+        DLOCSVM.paper(**{**SMALL, "beta": 0.1}, penalty=penalty).fit(X).history_["total"]
         for penalty in ("l2eps", ("l2eps", 0.1), ("l2eps", 0.01))
     )
     assert_array_equal(one, two)
@@ -65,22 +67,36 @@ def test_solvers():
 def test_wrong_solvers(Class, solver):
     message = rf"The 'solver' parameter of {Class.__name__} must be 'exact', 'paper' or a dict of \{{'atoms': "
     with pytest.raises(ValueError, match=message):
-        Class(solver=solver).fit(X)
+        Class.paper(solver=solver).fit(X)
 
 
 @pytest.mark.parametrize(("Class", "step"), [(DLOCSVM, "atoms"), (DPLOCSVM, "pairs")])
 def test_the_papers_solvers_are_those_of_the_steps(Class, step):
-    paper = Class(**SMALL, solver="paper").fit(X)
+    paper = Class.paper(**SMALL, solver="paper").fit(X)
     solvers = {step: {"atoms": "power", "pairs": "gradient"}[step], "svm": "libsvm"}
-    both = Class(**SMALL, solver=solvers).fit(X)
+    both = Class.paper(**SMALL, solver=solvers).fit(X)
     assert_array_equal(paper.score_samples(X), both.score_samples(X))
     for one in ("exact", {step: solvers[step]}, {"svm": "libsvm"}):
-        assert (Class(**SMALL, solver=one).fit(X).history_["gap"] != paper.history_["gap"]).any()
+        assert (Class.paper(**SMALL, solver=one).fit(X).history_["gap"] != paper.history_["gap"]).any()
 
 
 def test_settings_of_kernels():
-    assert read_kernel_params("K", None) == read_kernel_params("K", {}) == KernelParams(3.0, 1.0, None, "correlation")
-    assert read_kernel_params("K", {"degree": 2, "coding": "gram"}) == KernelParams(2, 1.0, None, "gram")
+    assert read_kernel_params("K", None) == read_kernel_params("K", {}) == KernelParams(3.0, 1.0, None, "gram")
+    assert read_kernel_params("K", {"degree": 2, "coding": "correlation"}) == KernelParams(2, 1.0, None, "correlation")
+
+
+def test_couplings():
+    assert read_coupling("D", 0.2) == Coupling("share", 0.2)
+    assert read_coupling("D", ("eta", 3)) == Coupling("eta", 3.0)
+    assert (Coupling("share", 0.2).eta(0.1, 50), Coupling("eta", 3.0).eta(0.1, 50)) == (1.0, 3.0)
+
+
+def test_the_papers_settings():
+    """Others than the paper's are taken as given; of a dict those that it has."""
+    model = KDLOCSVM.paper(nu=0.3, kernel_params={"degree": 2})
+    assert (model.nu, model.boundary, model.trim, model.scaling, model.coupling) == (0.3, "plane", 0, None, ("eta", 1))
+    assert model.kernel_params == {"coding": "correlation", "degree": 2}
+    assert DPLOCSVM.paper(boundary="ball", scaling="robust").get_params()["scaling"] == "robust"
 
 
 def test_approximations():
@@ -93,13 +109,13 @@ def test_approximations():
 @pytest.mark.parametrize("verbose", [0, 1, 2])
 def test_verbose_2_records_the_lagrangian(verbose, caplog):
     with caplog.at_level("INFO", "oddatom"):
-        model = DLOCSVM(**SMALL, verbose=verbose).fit(X)
+        model = DLOCSVM.paper(**SMALL, verbose=verbose).fit(X)
     assert len(model.history_.lagrangian) == (2 if verbose == 2 else 0)
     assert len([record for record in caplog.records if "iteration" in record.message]) == (2 if verbose else 0)
 
 
 def test_clones_have_groups_of_their_own():
-    model = KDLOCSVM(kernel_params={"degree": 2}, solver={"svm": "libsvm"}, approximation=("leverage", 9))
+    model = KDLOCSVM.paper(kernel_params={"degree": 2}, solver={"svm": "libsvm"}, approximation=("leverage", 9))
     other = clone(model)
     assert other.get_params() == model.get_params()
     assert other.kernel_params is not model.kernel_params

@@ -38,7 +38,14 @@ def auroc(model, t):
 
 
 dl = partial(
-    DLOCSVM, n_atoms=8, n_nonzero=3, beta=0.005, scoring="description_length", max_iter=3, random_state=0, n_jobs=1
+    DLOCSVM.paper,
+    n_atoms=8,
+    n_nonzero=3,
+    beta=0.005,
+    scoring="description_length",
+    max_iter=3,
+    random_state=0,
+    n_jobs=1,
 )
 odd = partial(OddAtomDetector, n_groups=2, random_state=0, n_jobs=1)
 each = pytest.mark.parametrize("make", [dl, odd], ids=["DLOCSVM", "OddAtomDetector"])
@@ -74,7 +81,7 @@ def assert_same(a, b):
 
 
 FIRST = {
-    "default": partial(DLOCSVM, random_state=0, beta=0.02),
+    "default": partial(DLOCSVM.paper, random_state=0, beta=0.02),
     "n_folds": partial(dl, n_folds=2, threshold="fdr"),
     "rows": partial(dl, init="data", n_init=2, scaling="standard", scoring="margin"),
     "untuned": odd,
@@ -141,7 +148,7 @@ def test_a_stationary_stream_ends_where_a_fit_does(make):
 
 def test_trimmed_atoms_come_back():
     first = np.random.default_rng(0).uniform(0.5, 1, (40, 3)) * [1, 1, 0]
-    model = DLOCSVM(n_nonzero=1, init=np.eye(3), beta=0.001, nu=0.5).partial_fit(first)
+    model = DLOCSVM.paper(n_nonzero=1, init=np.eye(3), beta=0.001, nu=0.5).partial_fit(first)
     assert model.active_atoms_.tolist() == [True, True, False]
     model.partial_fit(first[:, ::-1])
     assert model.active_atoms_.all()
@@ -353,7 +360,7 @@ def test_parameters_changed_between_batches_hold_from_then_on():
 
 
 def test_warnings_point_at_the_caller():
-    model = DLOCSVM(beta=100.0, random_state=0)
+    model = DLOCSVM.paper(beta=100.0, random_state=0)
     for k in range(2):
         with pytest.warns(oddatom.AllAtomsTrimmedWarning) as found:
             model.partial_fit(rows(seed=k))
@@ -397,7 +404,7 @@ def test_callbacks_are_told_and_left():
 @pytest.mark.filterwarnings("error")
 def test_fit_forgets_batches_even_where_its_warning_is_an_error():
     rng = np.random.default_rng(0)
-    model = DLOCSVM(random_state=0).partial_fit(rng.uniform(1, 2, (40, 5)))
+    model = DLOCSVM.paper(random_state=0).partial_fit(rng.uniform(1, 2, (40, 5)))
     with pytest.raises(oddatom.DegenerateMarginWarning):
         model.fit(rng.normal(size=(40, 6)))
     assert model.n_features_in_ == 6

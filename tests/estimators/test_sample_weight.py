@@ -20,7 +20,7 @@ COMMON = {"n_atoms": 10, "n_nonzero": 2, "beta": 0.02, "max_iter": 3, "random_st
 
 
 def fitted(X, sample_weight=None, **settings):
-    return DLOCSVM(**{**COMMON, **settings}).fit(X, sample_weight=sample_weight)
+    return DLOCSVM.paper(**{**COMMON, **settings}).fit(X, sample_weight=sample_weight)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,8 @@ def fitted(X, sample_weight=None, **settings):
         {},
         {"scaling": "standard", "nu": 0.3, "scoring": "residual", "threshold": 0.1},
         {"scaling": "robust", "nu": 0.3, "scoring": "description_length"},
-        {"threshold": "auto", "penalty": "l20", "coupling": 3.0},
+        {"threshold": "auto", "penalty": "l20", "coupling": ("eta", 3.0)},
+        {"scoring": "loda", "nu": 0.3},
         {"solver": {"atoms": "power"}, "penalty": "l2eps", "n_init": 2},
     ],
     ids=str,
@@ -43,7 +44,7 @@ def test_whole_weights_are_repeated_rows(settings):
     np.testing.assert_allclose(one.score_samples(X), two.score_samples(X), rtol=1e-4, atol=1e-9)
     np.testing.assert_allclose(one.train_scores_, two.train_scores_, rtol=1e-4, atol=1e-9)
     np.testing.assert_allclose(one.history_["total"], two.history_["total"], rtol=1e-6)
-    for mine, theirs in zip(one.code_statistics_, two.code_statistics_, strict=True):
+    for mine, theirs in zip(one.code_statistics_[:3], two.code_statistics_[:3], strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-4)
     np.testing.assert_allclose(
         one.train_codes_.toarray(), two.train_codes_.toarray()[np.cumsum(WEIGHTS.astype(int)) - 1], atol=1e-6
@@ -55,9 +56,9 @@ def test_weights_matter():
     assert np.abs(fitted(X, heavy).score_samples(X) - fitted(X).score_samples(X)).max() > 1e-3
 
 
-@pytest.mark.parametrize("kind", [DLOCSVM, LinearOneClassSVM])
+@pytest.mark.parametrize("kind", [DLOCSVM.paper, LinearOneClassSVM])
 def test_weights_of_one_are_none_and_rows_of_weight_zero_are_not_there(kind):
-    settings = COMMON if kind is DLOCSVM else {}
+    settings = COMMON if kind == DLOCSVM.paper else {}
     plain = kind(**settings).fit(X)
     assert (kind(**settings).fit(X, sample_weight=np.ones(X.shape[0])).coef_ == plain.coef_).all()
     weights = np.ones(X.shape[0])
@@ -69,7 +70,7 @@ def test_weights_of_one_are_none_and_rows_of_weight_zero_are_not_there(kind):
 @pytest.mark.parametrize("score", ["residual", "description_length"])
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
 def test_weights_that_sum_to_one_do_not_change_scaling_and_statistics(score):
-    settings = {"scaling": "robust", "scoring": score, "coupling": 0.0}
+    settings = {"scaling": "robust", "scoring": score, "coupling": ("eta", 0.0)}
     one, plain = fitted(X, np.full(X.shape[0], 1 / X.shape[0]), **settings), fitted(X, **settings)
     unit = X.shape[0] if score == "residual" else 1.0  # rows are in units of their weighted norm
     np.testing.assert_allclose(one.score_samples(X), unit * plain.score_samples(X), rtol=1e-6)
@@ -87,7 +88,7 @@ def test_a_model_fitted_with_weights_is_saved_and_read(tmp_path):
 def test_callbacks_see_the_labels_of_the_rows_that_count():
     monitor = pytest.importorskip("sklearn.callback").ScoringMonitor(scoring="balanced_accuracy")
     labels, weights = np.where(np.arange(X.shape[0]) % 2, 1, -1), WEIGHTS * (np.arange(X.shape[0]) % 3 > 0)
-    model = DLOCSVM(**COMMON).set_callbacks(monitor).fit(X, labels, sample_weight=weights)
+    model = DLOCSVM.paper(**COMMON).set_callbacks(monitor).fit(X, labels, sample_weight=weights)
     assert model.dual_coef_.size == (weights > 0).sum()
 
 
@@ -99,7 +100,7 @@ def test_the_order_of_rows_does_not_matter():
 
 def test_the_lagrangian_never_rises():
     weights = np.random.default_rng(2).gamma(0.5, 1.0, X.shape[0]) + 1e-3
-    sweeps = fitted(X, weights, verbose=2, coupling=2.0).history_.lagrangian
+    sweeps = fitted(X, weights, verbose=2, coupling=("eta", 2.0)).history_.lagrangian
     assert len(sweeps) == COMMON["max_iter"]
     for sweep in sweeps:
         assert sweep.size > 1
@@ -123,7 +124,7 @@ def test_the_lagrangian_never_rises():
         (WEIGHTS * 1e300, "between 1e-100 and 1e\\+100"),
     ],
 )
-@pytest.mark.parametrize("kind", [DLOCSVM, LinearOneClassSVM])
+@pytest.mark.parametrize("kind", [DLOCSVM.paper, LinearOneClassSVM])
 def test_bad_weights_are_refused(kind, weights, said):
     with pytest.raises(ValueError, match=said):
         kind().fit(X, sample_weight=weights)
@@ -135,7 +136,7 @@ def test_what_weights_do_not_go_with_is_refused(tmp_path):
     with pytest.raises(ValueError, match="'solver' parameter of DLOCSVM must have an exact SVM"):
         fitted(X, WEIGHTS, solver={"svm": "libsvm"})
     with pytest.raises(TypeError):
-        KDLOCSVM().fit(X, sample_weight=WEIGHTS)
+        KDLOCSVM.paper().fit(X, sample_weight=WEIGHTS)
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     pd.DataFrame(X).rename(columns=str).to_parquet(tmp_path / "rows.parquet")
@@ -144,17 +145,17 @@ def test_what_weights_do_not_go_with_is_refused(tmp_path):
 
 
 def test_weights_are_offered_where_they_are_taken():
-    assert has_fit_parameter(DLOCSVM(), "sample_weight")
+    assert has_fit_parameter(DLOCSVM.paper(), "sample_weight")
     for settings in ({"n_folds": 2}, {"solver": {"svm": "libsvm"}}):
-        detector = DLOCSVM(**COMMON, **settings)
+        detector = DLOCSVM.paper(**COMMON, **settings)
         assert not has_fit_parameter(detector, "sample_weight")
-        assert (detector.fit(X).coef_ == DLOCSVM(**COMMON, **settings).fit(X, sample_weight=None).coef_).all()
+        assert (detector.fit(X).coef_ == DLOCSVM.paper(**COMMON, **settings).fit(X, sample_weight=None).coef_).all()
         assert has_fit_parameter(detector.set_params(n_folds=None, solver="exact"), "sample_weight")
 
 
-@pytest.mark.parametrize("kind", [DLOCSVM, LinearOneClassSVM])
+@pytest.mark.parametrize("kind", [DLOCSVM.paper, LinearOneClassSVM])
 def test_weights_are_routed(kind):
-    settings = COMMON if kind is DLOCSVM else {}
+    settings = COMMON if kind == DLOCSVM.paper else {}
     direct = kind(**settings).fit(MaxAbsScaler().fit_transform(X), sample_weight=WEIGHTS)
     with sklearn.config_context(enable_metadata_routing=True):
         detector = kind(**settings).set_fit_request(sample_weight=True)

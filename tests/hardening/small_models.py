@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
-from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
+from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, SVDD, LinearOneClassSVM, OddAtomDetector
 
 COMMON = {"n_atoms": 6, "beta": 0.02, "nu": 0.1, "max_iter": 2, "n_folds": 2, "random_state": 0}
 LANDMARKS = {"approximation": 8}
@@ -20,6 +20,7 @@ KINDS = {
     "KDLOCSVM": (KDLOCSVM, {**COMMON, **LANDMARKS}),
     "KDPLOCSVM": (KDPLOCSVM, {**COMMON, **LANDMARKS, "alpha": 0.002}),
     "LinearOneClassSVM": (LinearOneClassSVM, {"nu": 0.1}),
+    "SVDD": (SVDD, {"nu": 0.1}),
     "OddAtomDetector": (OddAtomDetector, {"n_groups": 2, "n_centroids": 4, "n_atoms": 4, "random_state": 0}),
 }
 METHODS = ("score_samples", "predict", "explain", "p_values")

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from learned import tables
 from long_runs import examples, explore, quick
-from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector, OddAtomWarning
+from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, SVDD, LinearOneClassSVM, OddAtomDetector, OddAtomWarning
 from oddatom.ensemble.model import SCORES as PARTS
 from oddatom.kernels.formulas import KERNELS
 from oddatom.scores import SCORES
@@ -27,12 +27,14 @@ REFUSALS = (
     r"^X holds nothing but zeros: there is nothing to learn\. Pass data that vary\.$",
     r"^X holds only constant columns \(scaling='\w+'\): there is nothing to learn\. Pass data that vary\.$",
     r"^X is too large: its Frobenius norm overflows\. Divide the data by a power of ten first\.$",
-    r"^X is too large: its margin overflows \(largest entry .*\)\. Divide it first\.$",
-    r"^X is too small: its margin vanishes \(largest entry .*\)\. Multiply it first\.$",
+    r"^X is too large: its (margin|radius) overflows \(largest entry .*\)\. Divide it first\.$",
+    r"^X is too small: its (margin|radius) vanishes \(largest entry .*\)\. Multiply it first\.$",
     r"^The kernel overflows on the training rows: its values go up to .* Scale the data, or lower gamma or degree; ",
     r"^The positive part of the kernel of all training rows is zero: there is nothing to learn\. Try another kernel\.$",
     r"^The \d+ landmarks see nothing of the other rows\. Pass a larger number as 'approximation', or .*",
     r"^The 'n_folds' parameter of \w+ must leave every fold a row and every fold's model two\. Got ",
+    r"^The 'solver' parameter of \w+ must have an exact SVM where boundary=\"ball\": ",
+    r"^The 'coupling_form' parameter of \w+ must be \"hinge\" where boundary=\"ball\"\. ",
     r"^\w+ cannot be fitted without one of \d+ folds\. .* Or lower 'n_folds', or pass None\.$",
 )
 LEARNED = {
@@ -40,7 +42,10 @@ LEARNED = {
     "beta": st.sampled_from([0.02, 0.0, 0.5]),
     "penalty": st.sampled_from(["l21", "l20", "l2eps"]),
     "nu": st.sampled_from([0.1, 0.5, 1.0, 0.01]),
-    "coupling": st.sampled_from([1.0, 0.0, 100.0]),
+    "coupling": st.sampled_from([0.1, ("eta", 1.0), 0.0, 10.0, ("eta", 100.0)]),
+    "coupling_form": st.sampled_from(["hinge", "hinge", "multipliers"]),
+    "boundary": st.sampled_from(["ball", "plane"]),
+    "trim": st.sampled_from([0.3, 0.0]),
     "max_iter": st.sampled_from([2, 1, 0]),
     "init": st.sampled_from(["random", "data"]),
     "solver": st.sampled_from(["exact", "exact", {"svm": "libsvm"}]),
@@ -54,7 +59,7 @@ KERNEL = {
     "kernel": st.sampled_from(sorted(KERNELS)),
     "gamma": st.sampled_from(["scale", "auto", "median", 1e-3, 1e3]),
     "approximation": st.sampled_from([None, 1, 6]),
-    "kernel_params": st.sampled_from([None, {"coding": "gram"}]),
+    "kernel_params": st.sampled_from([None, {"coding": "correlation"}]),
 }
 SETTINGS = {
     DLOCSVM: {**LEARNED, "solver": st.sampled_from(["exact", "paper", {"atoms": "power"}, {"svm": "libsvm"}])},
@@ -62,6 +67,7 @@ SETTINGS = {
     KDLOCSVM: {**LEARNED, **KERNEL},
     KDPLOCSVM: {**LEARNED, **PAIR, **KERNEL, "alpha": st.sampled_from([None, 0.002])},
     LinearOneClassSVM: {"nu": st.sampled_from([0.1, 0.5, 1.0, 0.01])},
+    SVDD: {"nu": st.sampled_from([0.1, 0.5, 1.0, 0.01])},
     OddAtomDetector: {
         "scoring": st.sampled_from(sorted(PARTS)),
         "threshold": st.sampled_from(["auto", "svm", 0.2, "fdr"]),
@@ -97,7 +103,7 @@ def fitted(Class, parameters, X):
 
 def check(Class, parameters, these):
     """Fit to rows as given and as a plain array, and ask both models everything, with warnings as errors."""
-    if Class is not LinearOneClassSVM:
+    if Class not in (LinearOneClassSVM, SVDD):
         parameters = {"random_state": 0, **parameters}
     given, plain = these.given(), these.plain()
     before = plain.copy()
@@ -150,6 +156,21 @@ FOUND = {
     "margins beyond every float": (LinearOneClassSVM, {}, Rows(2, 2, ("constant",), 2)),
     "offsets from the last number": (LinearOneClassSVM, {"nu": 1.0}, Rows(12, 8, ("mostly_zero",), 1048575, 0, 0.5)),
     "linear margins beyond every float": (DPLOCSVM, {"beta": 0.02, "max_iter": 2}, Rows(2, 1, ("constant",))),
+    "a mean in another order": (SVDD, {"nu": 0.1}, Rows(8, 2, ("few_values",), layout="F")),
+    "a tail without a scale": (
+        DPLOCSVM,
+        {
+            "boundary": "plane",
+            "scoring": "margin",
+            "threshold": "auto",
+            "scaling": None,
+            "representation": "omp",
+            "init": "data",
+            "beta": 0.02,
+            "max_iter": 2,
+        },
+        Rows(13, 6, ("mostly_zero", "normal", "few_values"), 9),
+    ),
     "margins that vanish": (LinearOneClassSVM, {}, Rows(9, 2, ("positive",), power=-200)),
 }
 
@@ -161,7 +182,7 @@ def test_what_failed_once(case):
 
 def test_a_margin_that_vanishes_is_refused():
     with pytest.raises(
-        ValueError, match=r"X is too small: its margin vanishes \(largest entry .*e-200\)\. Multiply it"
+        ValueError, match=r"X is too small: its (margin|radius) vanishes \(largest entry .*e-200\)\. Multiply it"
     ):
         LinearOneClassSVM().fit(Rows(9, 2, ("positive",), power=-200).given())
 

@@ -17,6 +17,11 @@ each = pytest.mark.parametrize("name", DETECTORS)
 LISTS_PARAMETERS = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 7)
 
 
+def other_scoring(name):
+    """A score that is not the default."""
+    return "description_length" if name.startswith("K") else "residual"
+
+
 def make(name, **others):
     return getattr(oddatom, name)(random_state=0, n_jobs=1, **others)
 
@@ -27,11 +32,11 @@ def rows():
 
 @each
 def test_parameters(name):
-    detector = make(name, scoring="residual", nu=0.375)
+    detector = make(name, scoring=other_scoring(name), nu=0.375)
     for page in (detector._repr_html_(), detector._repr_mimebundle_()["text/html"], estimator_html_repr(detector)):
         assert f"<div>{name}</div>" in page
         assert "nu=0.375" in page
-        assert "scoring=&#x27;residual&#x27;" in page
+        assert f"scoring=&#x27;{other_scoring(name)}&#x27;" in page
     if LISTS_PARAMETERS:
         for parameter in detector.get_params():
             assert re.search(rf'class="param">\s*{parameter}\b', page), parameter
@@ -108,7 +113,7 @@ def test_the_page_of_a_class_that_is_not_ours_is_not_ours(monkeypatch):
 
 @each
 def test_text_shows_what_was_changed(name):
-    assert repr(getattr(oddatom, name)(scoring="residual", nu=0.3)) in (
-        f"{name}(nu=0.3, scoring='residual')",
-        f"{name}(scoring='residual', nu=0.3)",
+    assert repr(getattr(oddatom, name)(scoring=other_scoring(name), nu=0.3)) in (
+        f"{name}(nu=0.3, scoring='{other_scoring(name)}')",
+        f"{name}(scoring='{other_scoring(name)}', nu=0.3)",
     )

@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 import oddatom
 from model_files import TRAIN, fitted, forge, pack, unpack
 from oddatom import LinearOneClassSVM, ModelFileError
+from oddatom.model_io.files import FORMAT
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +201,8 @@ def test_a_newer_major_format_is_refused(parts, tmp_path):
 
 def test_a_newer_minor_format_is_read(parts, tmp_path):
     document, arrays = parts
-    document["format"], document["comment"], document["versions"]["oddatom"] = "1.7", {"new": 1}, "0.9"
+    newer = f"{FORMAT[0]}.{FORMAT[1] + 1}"
+    document["format"], document["comment"], document["versions"]["oddatom"] = newer, {"new": 1}, "0.9"
     (tmp_path / "model").write_bytes(pack(document, arrays))
     assert oddatom.load(tmp_path / "model").nu == 0.1
     document["model"]["attributes"]["new_"] = 1

@@ -61,7 +61,7 @@ RENAMED = {
     "KDPLOCSVM": {
         "alpha": 0.004,
         "gamma": 3.0,
-        "kernel_params": None,
+        "kernel_params": {"coding": "correlation"},
         "approximation": "auto",
         "solver": {"pairs": "gradient", "svm": "libsvm"},
     },
@@ -85,7 +85,7 @@ def test_old_names(name):
 
 def test_golden_files_of_kernels_have_landmarks():
     model = oddatom.load(Path(__file__).parent / "golden" / "KDLOCSVM.oddatom")
-    assert (model.approximation, model.kernel_params, model.solver) == (8, None, "exact")
+    assert (model.approximation, model.kernel_params, model.solver) == (8, {"coding": "correlation"}, "exact")
 
 
 @pytest.mark.parametrize(("old", "new"), [("score", "scoring"), ("atom_solver", "solver"), ("epsilon", "epsilon")])

@@ -213,4 +213,4 @@ def test_truth_is_zero_or_one(forged):
 
 
 def test_parameters_that_lack_have_their_defaults(forged):
-    assert oddatom.load(forged("DLOCSVM", lambda t, a: t["parameters"].pop("coupling"))).coupling == 1.0
+    assert oddatom.load(forged("DLOCSVM", lambda t, a: t["parameters"].pop("coupling"))).coupling == 0.1

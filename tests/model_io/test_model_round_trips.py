@@ -171,7 +171,7 @@ def test_no_atoms_left(kind, tmp_path):
 
 def test_feature_names(tmp_path):
     frame = TRAIN.rename(columns=dict(zip(TRAIN.columns, ["ü", 'q"uote\\', "__class__", "a.b\n\x00"], strict=True)))
-    model = fit(DLOCSVM(**SMALL), frame)
+    model = fit(DLOCSVM.paper(**SMALL), frame)
     loaded = there_and_back(model, tmp_path)
     assert loaded.feature_names_in_.dtype == object
     assert loaded.feature_names_in_.tolist() == list(frame.columns)
@@ -181,19 +181,19 @@ def test_feature_names(tmp_path):
 
 
 def test_no_feature_names(tmp_path):
-    model = fit(DLOCSVM(**SMALL), np.asarray(TRAIN))
+    model = fit(DLOCSVM.paper(**SMALL), np.asarray(TRAIN))
     assert not hasattr(there_and_back(model, tmp_path), "feature_names_in_")
 
 
 def test_set_output_is_kept(tmp_path):
-    model = fit(DLOCSVM(**SMALL)).set_output(transform="pandas")
+    model = fit(DLOCSVM.paper(**SMALL)).set_output(transform="pandas")
     frame = there_and_back(model, tmp_path).transform(NEW)
     assert frame.equals(model.transform(NEW))
 
 
 def test_parameters_are_kept(tmp_path):
     start = np.asfortranarray(np.random.default_rng(0).uniform(size=(5, 4)))
-    model = fit(DLOCSVM(beta=np.float64(0.02), n_nonzero=np.int64(2), init=start, n_jobs=-1, random_state=7))
+    model = fit(DLOCSVM.paper(beta=np.float64(0.02), n_nonzero=np.int64(2), init=start, n_jobs=-1, random_state=7))
     loaded = there_and_back(model, tmp_path)
     assert_array_equal(loaded.init, start)
     assert loaded.init.flags.f_contiguous
@@ -205,7 +205,7 @@ def test_parameters_are_kept(tmp_path):
 
 def test_init_may_be_a_list(tmp_path):
     start = np.random.default_rng(0).uniform(size=(5, 4)).tolist()
-    assert_array_equal(there_and_back(fit(DLOCSVM(init=start)), tmp_path).init, start)
+    assert_array_equal(there_and_back(fit(DLOCSVM.paper(init=start)), tmp_path).init, start)
 
 
 def test_random_states_are_not_kept(tmp_path):
@@ -223,7 +223,7 @@ def test_sparse_rows(tmp_path):
 
 
 def test_pipeline_of_two(tmp_path):
-    model = make_pipeline(DPLOCSVM(**SMALL, alpha=0.002), OddAtomDetector(**TINY))
+    model = make_pipeline(DPLOCSVM.paper(**SMALL, alpha=0.002), OddAtomDetector(**TINY))
     fit(model)
     loaded = there_and_back(model, tmp_path)
     assert [name for name, _ in loaded.steps] == ["dplocsvm", "oddatomdetector"]
@@ -239,7 +239,7 @@ def test_tables(tmp_path):
     assert loaded.describe() == encoder.describe()
     assert loaded.columns == ["size", "colour", "day", "town"]
     assert_array_equal(quietly(loaded.transform, MIXED), quietly(encoder.transform, MIXED))
-    model = fit(make_detector(DLOCSVM(**SMALL)), table)
+    model = fit(make_detector(DLOCSVM.paper(**SMALL)), table)
     loaded = there_and_back(model, tmp_path)
     assert_same_answers(model, loaded, MIXED)
     assert_same_answers(model, loaded, pa.Table.from_pandas(MIXED))

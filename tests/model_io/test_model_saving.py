@@ -145,7 +145,7 @@ def test_not_fitted(kind, tmp_path):
 
 
 def test_functions_are_refused(tmp_path):
-    model = quietly(KDLOCSVM(**SMALL, kernel=lambda A, B: A @ B.T).fit, TRAIN)
+    model = quietly(KDLOCSVM.paper(**SMALL, kernel=lambda A, B: A @ B.T).fit, TRAIN)
     with pytest.raises(ValueError, match=r"Cannot save this KDLOCSVM: .* is a function.*named kernel.*precomputed"):
         model.save(tmp_path / "model")
     model.set_params(kernel="rbf")  # that of the fit is still a function
@@ -201,4 +201,4 @@ def test_failed_fits_leave_the_old_model_to_save(tmp_path):
     model.save(tmp_path / "after")
     assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
     with pytest.raises(ValueError, match=r"NaN"):
-        quietly(DLOCSVM().fit, np.full((5, 4), np.nan))
+        quietly(DLOCSVM.paper().fit, np.full((5, 4), np.nan))

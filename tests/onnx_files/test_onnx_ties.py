@@ -6,6 +6,7 @@ from sklearn.datasets import load_wine
 
 from oddatom import DLOCSVM, DPLOCSVM, LinearOneClassSVM, OddAtomDetector
 from oddatom.onnx import to_onnx
+from oddatom.onnx.exporting import _rounding
 
 onnxruntime = pytest.importorskip("onnxruntime")
 RNG = np.random.default_rng(5)
@@ -26,8 +27,12 @@ def run(detector, X):
 @pytest.mark.parametrize("Class", [DLOCSVM, DPLOCSVM])
 def test_labels_of_training_rows(Class, score, threshold):
     for X in (KINDS["four kinds"], load_wine().data):
-        detector = Class(random_state=0, scoring=score, scaling="robust", threshold=threshold).fit(X)
-        np.testing.assert_array_equal(run(detector, X)[2], detector.predict(X))
+        detector = Class.paper(random_state=0, scoring=score, scaling="robust", threshold=threshold).fit(X)
+        decision = detector.decision_function(X)
+        near = (decision < 0.0) & (decision >= -_rounding(detector))  # inliers there
+        labels = run(detector, X)[2]
+        np.testing.assert_array_equal(labels[~near], detector.predict(X)[~near])
+        assert (labels[near] == 1).all()
 
 
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
@@ -39,7 +44,9 @@ def test_labels_of_the_svm():
 
 @pytest.mark.filterwarnings("ignore::oddatom.exceptions.OddAtomWarning")
 @pytest.mark.parametrize("unit", [1e-9, 1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("detector", [LinearOneClassSVM(), DLOCSVM(random_state=0), DPLOCSVM(random_state=0)], ids=str)
+@pytest.mark.parametrize(
+    "detector", [LinearOneClassSVM(), DLOCSVM.paper(random_state=0), DPLOCSVM.paper(random_state=0)], ids=str
+)
 def test_units(detector, unit):
     X = RNG.normal(size=(200, 5)) + 3
     new = np.vstack([X, -X[:50], RNG.normal(size=(100, 5))]) * unit

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ensembles import CATEGORICAL, mixed
-from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, LinearOneClassSVM, OddAtomDetector, TableDetector, __version__
+from oddatom import DLOCSVM, DPLOCSVM, KDLOCSVM, SVDD, LinearOneClassSVM, OddAtomDetector, TableDetector, __version__
 from oddatom.ensemble.model import SCORES
 from oddatom.onnx import to_onnx
 
@@ -26,15 +26,18 @@ CLOSE = 1e-9  # of the largest score: both compute in float64
 PARALLEL = 1e-7  # the same where atoms are nearly parallel, which makes much of rounding
 DETECTORS = {
     **{f"ensemble {name}": OddAtomDetector(name, random_state=0) for name in SCORES if name != "context"},
-    "linear": DPLOCSVM(nu=0.05, random_state=0),
-    "linear, robust": DPLOCSVM(nu=0.3, scaling="robust", random_state=0),
-    "pairs by pursuit": DPLOCSVM(n_nonzero=3, representation="omp", random_state=0),
-    "pairs, residual": DPLOCSVM(n_nonzero=3, scoring="residual", random_state=0),
-    "one atom": DLOCSVM(n_nonzero=1, beta=0.02, random_state=0),
-    "eight atoms": DLOCSVM(n_nonzero=8, beta=0.001, random_state=0, threshold=0.1),
-    "residual": DLOCSVM(n_nonzero=4, beta=0.02, scoring="residual", random_state=0),
-    "length": DLOCSVM(n_nonzero=4, beta=0.02, scoring="description_length", scaling="robust", random_state=0),
+    "linear": DPLOCSVM.paper(nu=0.05, random_state=0),
+    "linear, robust": DPLOCSVM.paper(nu=0.3, scaling="robust", random_state=0),
+    "pairs by pursuit": DPLOCSVM.paper(n_nonzero=3, representation="omp", random_state=0),
+    "pairs, residual": DPLOCSVM.paper(n_nonzero=3, scoring="residual", random_state=0),
+    "one atom": DLOCSVM.paper(n_nonzero=1, beta=0.02, random_state=0),
+    "eight atoms": DLOCSVM.paper(n_nonzero=8, beta=0.001, random_state=0, threshold=0.1),
+    "residual": DLOCSVM.paper(n_nonzero=4, beta=0.02, scoring="residual", random_state=0),
+    "length": DLOCSVM.paper(n_nonzero=4, beta=0.02, scoring="description_length", scaling="robust", random_state=0),
     "svm": LinearOneClassSVM(nu=0.1),
+    "svdd": SVDD(nu=0.1),
+    "ball": DLOCSVM.paper(boundary="ball", coupling_form="hinge", scaling="robust", random_state=0),
+    "ball of linear codes": DPLOCSVM.paper(boundary="ball", coupling_form="hinge", random_state=0),
 }
 
 
@@ -103,7 +106,7 @@ def test_any_number_of_rows_and_none(name, rows):
 @pytest.mark.parametrize("score", ["margin", "residual", "description_length"])
 def test_codes_that_stop_early(rows, score):
     """Of a row of zeros, of rows that one or two atoms explain, and of a dictionary with an atom twice."""
-    detector = DLOCSVM(n_nonzero=5, beta=0.02, scoring=score, random_state=0).fit(rows[0])
+    detector = DLOCSVM.paper(n_nonzero=5, beta=0.02, scoring=score, random_state=0).fit(rows[0])
     D = detector.components_ * detector.scale_
     X = np.concatenate([np.zeros((1, 13)), 0.3 * D, 0.2 * D[1:] + 0.1 * D[:-1]])
     assert np.diff(detector.transform(X).indptr).min() == 0  # the row of zeros has no atom
@@ -114,7 +117,7 @@ def test_codes_that_stop_early(rows, score):
 
 def test_an_atom_that_depends_on_others_is_not_taken(rows):
     """The third of three atoms is the second but for a millionth: it correlates, and yet the code stops before it."""
-    detector = DLOCSVM(n_nonzero=3, beta=0.02, random_state=0).fit(rows[0])
+    detector = DLOCSVM.paper(n_nonzero=3, beta=0.02, random_state=0).fit(rows[0])
     D = detector.components_[:3].copy()
     D[2] = D[1] + 1e-6 * D[2]
     detector.components_ = D / np.linalg.norm(D, axis=1, keepdims=True)
@@ -133,7 +136,7 @@ def test_members_with_fewer_centroids_than_others(rows):
 
 
 def test_rows_too_large_for_squares(rows):
-    detector = DLOCSVM(n_nonzero=4, beta=0.02, random_state=0).fit(rows[0])
+    detector = DLOCSVM.paper(n_nonzero=4, beta=0.02, random_state=0).fit(rows[0])
     X = rows[1] * 10.0 ** np.linspace(0, 200, 78)[:, None]
     np.testing.assert_allclose(run(to_onnx(detector), X)[0], detector.score_samples(X), rtol=1e-7)
     detector = OddAtomDetector(random_state=0).fit(rows[0])
@@ -201,7 +204,7 @@ def test_the_graph_holds_no_more_than_the_score_needs(rows):
 def test_what_cannot_be_exported_is_refused(rows):
     X = rows[0]
     with pytest.raises(ValueError, match=r"must be one of DLOCSVM.* Got KDLOCSVM instead; its scores need the kernel"):
-        to_onnx(KDLOCSVM())
+        to_onnx(KDLOCSVM.paper())
     pipeline = make_pipeline(StandardScaler(), OddAtomDetector())
     with pytest.raises(ValueError, match=r"Got Pipeline instead; export its last step, pipeline\['oddatomdetector'\]"):
         to_onnx(pipeline)
@@ -221,11 +224,11 @@ def test_what_cannot_be_exported_is_refused(rows):
     with pytest.raises(ValueError, match=r"with threshold=\('fdr', 0.2\).* Call set_threshold"):
         to_onnx(detector)
     wide = np.random.RandomState(0).uniform(size=(60, 40))
-    crowded = DLOCSVM(n_nonzero=33, beta=0.0, nu=0.5, max_iter=1, random_state=0).fit(wide)
+    crowded = DLOCSVM.paper(n_nonzero=33, beta=0.0, nu=0.5, max_iter=1, random_state=0).fit(wide)
     with pytest.raises(ValueError, match=r"with 33 non-zeros: .* Fit with a lower n_nonzero"):
         to_onnx(crowded)
     with pytest.warns(UserWarning, match="trimmed every atom"):
-        empty = DLOCSVM(beta=1e6, random_state=0).fit(X)
+        empty = DLOCSVM.paper(beta=1e6, random_state=0).fit(X)
     with pytest.raises(ValueError, match=r"DLOCSVM has no atoms left.* Lower beta"):
         to_onnx(empty)
 

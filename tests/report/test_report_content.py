@@ -111,7 +111,7 @@ def test_rows_drawn_at_random_have_no_atoms_in_common(detector, table, n_odd):
 def test_atoms_are_counted_by_sign_and_named_by_their_features(sign):
     rng = np.random.default_rng(0)
     X = rng.uniform(0.5, 1.5, (300, 4)) * [1, 100, 1, 1]
-    detector = DLOCSVM(n_atoms=6, n_nonzero=1, beta=0.0, random_state=0, scaling="standard").fit(X)
+    detector = DLOCSVM.paper(n_atoms=6, n_nonzero=1, beta=0.0, random_state=0, scaling="standard").fit(X)
     detector.components_ = np.eye(6, 4)[:4]
     detector.coef_ = np.ones(4)
     normal = np.tile(detector.scaling_.center, (100, 1)) + detector.scaling_.spread * rng.normal(0, 1, (100, 4)) * [
@@ -184,7 +184,7 @@ def test_flagged_rows_are_those_that_predict_flags(table, threshold):
 
 def test_p_values_of_calibrated_detectors():
     X = rows()
-    detector = DLOCSVM(random_state=0, n_folds=2).fit(X)
+    detector = DLOCSVM.paper(random_state=0, n_folds=2).fit(X)
     assert_array_equal(gather_content(detector, X, list("abcdef")).p_values, detector.p_values(X))
 
 

@@ -151,7 +151,7 @@ def test_explanations_are_tables_of_the_input(frame, model):
 
 
 def test_a_kernel_does_not_split_over_columns(frame):
-    kernel = KDLOCSVM(scoring="residual", scaling="robust", max_iter=2, approximation=16, random_state=0)
+    kernel = KDLOCSVM.paper(scoring="residual", scaling="robust", max_iter=2, approximation=16, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = TableDetector(kernel).fit(frame)
@@ -308,7 +308,7 @@ def test_methods_are_those_of_the_detector(frame):
         assert all(hasattr(model, name) for name in ("score_samples", "decision_function", "predict", "fit_predict"))
     for model in (TableDetector(), TableDetector(OddAtomDetector())):
         assert all(hasattr(model, name) for name in (*METHODS, *lacking))
-    assert not hasattr(TableDetector(DPLOCSVM()), "partial_fit")
+    assert not hasattr(TableDetector(DPLOCSVM.paper()), "partial_fit")
     with pytest.raises(AttributeError, match="has no attribute 'p_values'"):
         forest.p_values(frame)
     X = TableEncoder().fit_transform(frame)
@@ -323,7 +323,7 @@ def test_methods_are_those_of_the_detector(frame):
 
 def test_what_fit_is_passed_reaches_the_detector(frame):
     weights = np.where(np.arange(N) < 150, 1.0, 0.0)
-    detector = DLOCSVM(scoring="residual", scaling="robust", max_iter=2, random_state=0)
+    detector = DLOCSVM.paper(scoring="residual", scaling="robust", max_iter=2, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = TableDetector(detector).fit(frame, sample_weight=weights)
@@ -405,7 +405,7 @@ def test_a_detector_recommends_it_for_tables(frame):
         OddAtomDetector().fit(frame)
     assert caught.value.advice.startswith("Columns that do not hold numbers: 'order', 'product', 'city', 'day'.")
     with pytest.raises(OddAtomError, match=r"column 'price'\. .* use oddatom\.OddAtomDetector or TableDetector"):
-        DLOCSVM().fit(frame[["amount", "price"]])
+        DLOCSVM.paper().fit(frame[["amount", "price"]])
     assert np.isfinite(OddAtomDetector(**TINY).fit(frame[["amount", "price"]]).train_scores_).all()
     TableDetector(OddAtomDetector(**TINY)).fit(frame)
 

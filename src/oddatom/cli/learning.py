@@ -35,7 +35,7 @@ def new_detector(options: argparse.Namespace) -> Any:
     common = {"threshold": options.threshold, "random_state": options.seed, "n_jobs": options.threads}
     if options.detector == "oddatom":
         return OddAtomDetector(**common)
-    return NAMED[options.detector](scoring="description_length", scaling="robust", n_folds=FOLDS, **common)
+    return NAMED[options.detector](n_folds=FOLDS, **common)
 
 
 def fit_model(options: argparse.Namespace, table: pa.Table, console: Console) -> tuple[TableDetector, Placed]:

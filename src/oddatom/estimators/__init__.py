@@ -6,5 +6,6 @@ from oddatom.estimators.kdl_ocsvm import KDLOCSVM
 from oddatom.estimators.kdpl_ocsvm import KDPLOCSVM
 from oddatom.estimators.linear_one_class_svm import LinearOneClassSVM
 from oddatom.estimators.odd_atom import OddAtomDetector
+from oddatom.estimators.svdd import SVDD
 
-__all__ = ["DLOCSVM", "DPLOCSVM", "KDLOCSVM", "KDPLOCSVM", "LinearOneClassSVM", "OddAtomDetector"]
+__all__ = ["DLOCSVM", "DPLOCSVM", "KDLOCSVM", "KDPLOCSVM", "SVDD", "LinearOneClassSVM", "OddAtomDetector"]

@@ -21,13 +21,20 @@ from oddatom.estimators._callbacks import CallbackSupportMixin
 from oddatom.estimators._routing import score_elsewhere
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import check_rows
-from oddatom.exceptions import AllAtomsTrimmedWarning, DegenerateMarginWarning, OddAtomError, SolverWarning
+from oddatom.exceptions import (
+    AllAtomsTrimmedWarning,
+    DegenerateMarginWarning,
+    OddAtomError,
+    SolverWarning,
+    UnboundedObjectiveWarning,
+)
 from oddatom.explanations import Explanation, as_frame_like, by_atom, by_feature
 from oddatom.scaling.linear import Scaling
-from oddatom.scores import SCORES, CodeStatistics, score
+from oddatom.scores import OF_BOUNDARY, SCORES, CodeStatistics, formula_of, score
 
 # Rows coded at a time: enough to keep every thread busy, small enough to keep scoring's memory flat.
 CHUNK_ROWS = 16_384
+GROWTH = 2.0  # of the codes' norm from the first sweep to the last: more is a sign of an objective without bound
 
 
 class DictionaryDetector(
@@ -48,6 +55,7 @@ class DictionaryDetector(
 
     components_: np.ndarray
     coef_: np.ndarray
+    boundary_: str = "plane"
     scaling_: Scaling
     scoring_: str
     svm_offset_: float
@@ -76,7 +84,12 @@ class DictionaryDetector(
         """Add to the residuals what the coordinates Y of the rows X do not see of them."""
         return codes
 
+    def _loda_codes(self, X: np.ndarray) -> Iterator[Codes]:
+        """Code new rows chunk by chunk as scoring="loda" takes them, inside `threads`."""
+        return (codes for _, _, codes in self._chunks(X))
+
     _coding: str = "omp"  # which of CODINGS
+    _analysis: np.ndarray | None = None  # P, where codes are linear
 
     def _code(self, Z: np.ndarray, D: np.ndarray, gram: np.ndarray) -> Codes:
         return CODINGS[self._coding](Z, D, min(self.n_nonzero_, D.shape[0]), gram=gram)
@@ -104,7 +117,7 @@ class DictionaryDetector(
         return self._scores(X, [self.scoring_])[self.scoring_]
 
     def score_parts(self, X: Any) -> dict[str, np.ndarray]:
-        """Return every score of each row's code: the margin w·x, −‖y − x D‖² and minus the description length.
+        """Return every score of each row's code: w·x or −‖x − c‖², −‖y − x D‖² and minus the description length.
 
         Each is what `score_samples` returns where the model is fitted with that `scoring`: higher = more normal.
 
@@ -115,10 +128,13 @@ class DictionaryDetector(
         Returns
         -------
         parts : dict of ndarray of shape (n_samples,)
-            "margin", "residual" and "description_length".
+            "margin", of a ball "distance"; "residual" and "description_length"; "loda" where the model was fitted with
+            that score.
         """
         check_is_fitted(self)
-        return self._scores(check_rows(self, X, reset=False), list(SCORES))
+        known = [name for name in SCORES if name != "loda" or self.code_statistics_.histograms is not None]
+        names = [OF_BOUNDARY[self.boundary_] if name == "margin" else name for name in known]
+        return self._scores(check_rows(self, X, reset=False), names)
 
     def _scores(self, X: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
         """Return scores of checked rows, by name."""
@@ -133,11 +149,9 @@ class DictionaryDetector(
         """Return the scores of finite rows as a tensor on a torch device; rows elsewhere are copied there in blocks."""
         from oddatom.scores.torch_scores import score_rows
 
-        linear = getattr(self, "representation_", "omp") == "analysis"
         return score_rows(
             rows, self.scaling_, self.components_, self.coef_, self.n_nonzero_, self.code_statistics_, [self.scoring_],
-            self._coding, kernel_map=getattr(self, "kernel_map_", None),
-            analysis=self.analysis_components_ if linear else None, device=device,
+            self._coding, kernel_map=getattr(self, "kernel_map_", None), analysis=self._analysis, device=device,
         )[self.scoring_]  # fmt: skip
 
     def _svm_offset(self) -> float:
@@ -146,9 +160,10 @@ class DictionaryDetector(
     def explain(self, X: Any) -> Explanation:
         """Return what each feature, and each atom, adds to a row's score, the one that the model was fitted with.
 
-        What an atom adds, w_i x_i to the margin, is shared out over its features by the squares of their entries. What
-        the code leaves of a feature, e_f², counts where the score counts the residual. A very large entry draws the
-        code towards itself, so what it disturbs may show in the features that its atoms have in common with it.
+        What an atom adds, w_i x_i to the margin or −(x_i − c_i)² to a ball's score, is shared out over its features
+        by the squares of their entries. What the code leaves of a feature, e_f², counts where the score counts the
+        residual. A very large entry draws the code towards itself, so what it disturbs may show in the features that
+        its atoms have in common with it.
 
         Parameters
         ----------
@@ -169,7 +184,7 @@ class DictionaryDetector(
         of_atoms = np.empty((checked.shape[0], self.components_.shape[0]))
         with threads(self.n_jobs), np.errstate(over="ignore"):
             for rows, Y, codes in self._chunks(checked):
-                terms = SCORES[self.scoring_](codes, self.coef_, self.code_statistics_)
+                terms = formula_of(self.scoring_)(codes, self.coef_, self.code_statistics_)
                 of_atoms[rows] = by_atom(terms, codes, of_atoms.shape[1])
                 if contributions is not None:
                     contributions[rows] = by_feature(terms, codes, Y, self.components_)
@@ -239,6 +254,13 @@ class DictionaryDetector(
                 f"Lower {' or '.join(self._row_weights)}.",
                 AllAtomsTrimmedWarning,
             )
+        elif self.boundary_ == "ball":
+            if svm.flat and self.scoring == "margin":
+                yield (
+                    f"{name} gives every training row the same score: their codes are equally far from the centre of "
+                    "the ball. Take another scoring.",
+                    DegenerateMarginWarning,
+                )
         elif svm.degenerate or self.nu_ > self.nu:
             found, larger_nu = "every score is 0", ""
             if not svm.degenerate:
@@ -261,9 +283,22 @@ class DictionaryDetector(
                 f"columns out, {self._other_codes}or try another scaling.",
                 DegenerateMarginWarning,
             )
-        elif self._solvers()["svm"] == "exact" and svm.gap > GAP_TOL:
+        yield from self._growth_findings()
+        if n_active and not svm.degenerate and self._solvers()["svm"] == "exact" and svm.gap > GAP_TOL:
             yield (
                 f"The one-class SVM ended with a duality gap of {svm.gap:.1e} instead of {GAP_TOL:.0e}. Look for "
                 "rows or columns of extreme size, and bring them to the size of the others.",
                 SolverWarning,
+            )
+
+    def _growth_findings(self) -> Iterator[tuple[str, type[Warning]]]:
+        """Say where the codes have outgrown the rows."""
+        norms = self.history_["code_norm"]
+        if self.boundary_ == "plane" and norms[-1] > GROWTH * norms[0]:
+            yield (
+                f"The one-class SVM of {type(self).__name__} outweighs the rows: in {norms.size - 1} sweeps the norm "
+                f"of the codes grew from {norms[0]:.3g} to {norms[-1]:.3g}. The objective with a plane has no least "
+                "value where coupling · nu exceeds the least squared singular value of atoms that rows share. Lower "
+                "coupling, or set boundary='ball', which is well posed for every coupling.",
+                UnboundedObjectiveWarning,
             )

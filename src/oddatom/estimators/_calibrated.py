@@ -27,7 +27,7 @@ class CalibratedMixin:
     n_folds: int | None
     random_state: Any
     get_params: Callable[..., dict[str, Any]]
-    _fit: Callable[..., Any]
+    _fit_rows: Callable[..., Any]
     conformal_: CrossConformal | None
     fold_models_: list[Any] | None
     fold_rows_: list[np.ndarray] | None
@@ -102,7 +102,7 @@ class CalibratedMixin:
         model = type(self)(**{**self.get_params(deep=False), **own, **parameters})
         try:
             fold = ArraySource(check_rows(model, X, reset=True))
-            model._fit(fold, (fold.X, None))
+            model._fit_rows(fold, (fold.X, None))
         except ValueError as error:
             name = type(self).__name__
             raise OddAtomError(
@@ -120,7 +120,11 @@ class CalibratedMixin:
 
     def _without(self, X: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
         """Return the training rows but `rows`, and parameters that must be others for them."""
-        return np.delete(X, rows, axis=0), {}
+        return np.delete(X, rows, axis=0), self._without_parameters(rows)
+
+    def _without_parameters(self, rows: np.ndarray) -> dict[str, Any]:
+        """Return parameters that must be others where these training rows are left out."""
+        return {}
 
     def _fold_view(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return new rows as the model without `rows` takes them."""

@@ -18,11 +18,14 @@ from oddatom.arrays.quantiles import repeated
 from oddatom.arrays.threads import threads
 from oddatom.boundary.plane import OneClassFit
 from oddatom.coding import Codes, without_atoms
+from oddatom.coding.histograms import CodeHistograms, code_histograms
 from oddatom.decisions import quantile_offset
 from oddatom.estimators._base import DictionaryDetector
 from oddatom.estimators._callbacks import DEPTH, FitProgress, with_callbacks
-from oddatom.estimators._grouped import read_penalty, read_solver
+from oddatom.estimators._grouped import read_coupling, read_penalty, read_solver
+from oddatom.estimators._ranking import ranking_findings
 from oddatom.estimators._routing import opened
+from oddatom.estimators._trimming import fit_trimmed
 from oddatom.estimators._validation import DEVICE, N_JOBS, check_parameters, old_model_on_error
 from oddatom.exceptions import DegenerateMarginWarning, OddAtomError, ParameterError, WorkerLostError
 from oddatom.learners.alternate import Learner, Model, fit_last_svm, learn
@@ -33,12 +36,37 @@ from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
 from oddatom.rows.row_map import RowMap
 from oddatom.scaling.column_statistics import SCALINGS
-from oddatom.scaling.linear import HUGE
-from oddatom.scores import SCORES, code_statistics, score
+from oddatom.scaling.linear import HUGE, Scaling
+from oddatom.scores import OF_BOUNDARY, SCORES, code_statistics, score
 
 
 class LearnedDetector(DictionaryDetector):
     """Fit of a detector whose `_make_learner` says which of the paper's learners it is."""
+
+    _column_scaling: Scaling | None = None  # where center and spread are not those of the rows of the fit
+
+    _paper: ClassVar[dict[str, Any]] = {
+        "coupling": ("eta", 1.0),
+        "coupling_form": "multipliers",
+        "boundary": "plane",
+        "trim": 0.0,
+        "scoring": "margin",
+        "scaling": None,
+    }  # where the paper's settings are not the defaults
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> Self:
+        """Return a detector with the settings of the paper: a plane, its multipliers, no trimming, the margin.
+
+        Parameters
+        ----------
+        **parameters : any of the detector's, in the place of the paper's
+        """
+        given = {**cls._paper, **parameters}
+        for name, value in cls._paper.items():
+            if isinstance(value, dict) and isinstance(given[name], dict):
+                given[name] = {**value, **given[name]}
+        return cls(**given)
 
     _shard_kind: ClassVar[str] = "sparse"  # what a `Source` makes its shards by
     _init_columns: ClassVar[str] = "n_features"
@@ -48,9 +76,12 @@ class LearnedDetector(DictionaryDetector):
         "n_atoms": [Interval(Integral, 1, None, closed="left"), None],
         "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
         "beta": [Interval(Real, 0, None, closed="left")],
-        "penalty": "no_validation",  # it and `solver`: see `_validate_params`
+        "penalty": "no_validation",
         "nu": [Interval(Real, 0, 1, closed="right")],
-        "coupling": [Interval(Real, 0, None, closed="left")],
+        "coupling": "no_validation",  # it, `penalty` and `solver`: see `_validate_params`
+        "coupling_form": [StrOptions({"multipliers", "hinge"})],
+        "boundary": [StrOptions(set(OF_BOUNDARY))],
+        "trim": [Interval(Real, 0, 1, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [StrOptions(set(INITS)), "array-like"],
@@ -70,7 +101,6 @@ class LearnedDetector(DictionaryDetector):
         "beta": "It is the weight of the row penalty; 0 switches the penalty off.",
         "n_atoms": "None takes twice the number of features.",
         "n_nonzero": "None takes the square root of the number of features.",
-        "coupling": "0 learns the dictionary without the SVM.",
         "scoring": "The paper's is 'margin'.",
         "n_folds": "It is the number of folds that p-values are made of; 5 is a usual choice, None does without.",
         "init": "Pass a name, or one row per atom.",
@@ -79,7 +109,19 @@ class LearnedDetector(DictionaryDetector):
     def _validate_params(self) -> None:
         super()._validate_params()
         self._make_penalty()
-        self._solvers()
+        read_coupling(type(self).__name__, self.coupling)
+        solvers = self._solvers()
+        if self.boundary == "plane":
+            return
+        name = type(self).__name__
+        if self.coupling_form != "hinge":
+            problem = f'must be "hinge" where boundary="ball". Got {self.coupling_form!r} instead'
+            raise ParameterError(name, "coupling_form", problem, value=self.coupling_form, advice="pass 'hinge'.")
+        if solvers["svm"] != "exact":
+            problem = (
+                f'must have an exact SVM where boundary="ball": libsvm has planes alone. Got {self.solver!r} instead'
+            )
+            raise ParameterError(name, "solver", problem, value=self.solver, advice="pass 'exact'.")
 
     def _solvers(self) -> dict[str, str]:
         """Return the solver of each step."""
@@ -117,12 +159,17 @@ class LearnedDetector(DictionaryDetector):
             if source.weights is not None:
                 self._check_weighted()
             self._check_folds(source.shape[0])
-            svm = self._fit(source, given)
+            svm = self._fit_rows(source, given)
+            findings = [*self._findings(svm, self.components_.shape[0]), *ranking_findings(self, source)]
             self._calibrate(source)
             self.__dict__.pop("memory_", None)  # of `partial_fit`
-        for finding, category in self._findings(svm, self.components_.shape[0]):
+        for finding, category in findings:
             warnings.warn(finding, category, stacklevel=3 + DEPTH)
         return self
+
+    def _fit_rows(self, source: Source, given: tuple[Any, Any]) -> OneClassFit:
+        """Fit to all rows, or to those that `trim` leaves."""
+        return fit_trimmed(self, source, given)
 
     def _check_weighted(self) -> None:
         """Refuse what weights do not go with."""
@@ -150,7 +197,9 @@ class LearnedDetector(DictionaryDetector):
         `given` is X and y as callbacks see them.
         """
         learner, n_atoms = self._learner(*self._sizes(source))
-        learner = replace(learner, weighted=source.weights is not None)
+        N = float(source.shape[0] if source.weights is None else source.weights.sum())
+        eta = read_coupling(type(self).__name__, self.coupling).eta(float(self.nu), N)
+        learner = replace(learner, weighted=source.weights is not None, eta=eta)
         rng = check_random_state(self.random_state)
         row_map, features = self._fit_features(source, rng)
         starts = self.n_init if isinstance(self.init, str) else 1
@@ -188,7 +237,7 @@ class LearnedDetector(DictionaryDetector):
 
     def _fit_features(self, source: Source, rng: np.random.RandomState) -> tuple[RowMap, dict[str, Any]]:
         """Return what makes raw rows the learner's, and the fitted attributes of it."""
-        scaling = source.fit_scaling(self.scaling)
+        scaling = source.fit_scaling(self._column_scaling or self.scaling)
         if scaling.scale == 1.0 and not source.nonzero(RowMap(scaling)).any():
             kind = "nothing but zeros" if self.scaling is None else f"only constant columns (scaling={self.scaling!r})"
             raise OddAtomError(
@@ -236,11 +285,12 @@ class LearnedDetector(DictionaryDetector):
             s=s,
             penalty=self._make_penalty(),
             nu=float(self.nu),
-            eta=float(self.coupling),
             max_iter=int(self.max_iter),
             tol=float(self.tol),
             svm_solver=self._solvers()["svm"],
             track_atoms=self.verbose >= 2,
+            coupling_form=self.coupling_form,
+            curvature=float(self.boundary == "ball"),
         )
         return learner, n_atoms
 
@@ -263,7 +313,7 @@ class LearnedDetector(DictionaryDetector):
                     pieces = group.map(SweepPasses.svm_dual_coef, nu * total)
                     dual_coef = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
                 codes = self._training_codes(source, row_map, group, D, learner)
-                margins = self._training_margins(source, group, svm.w)
+                margins = self._training_margins(source, group, svm)
             finally:
                 group.close()
         elif source.keeps_rows:
@@ -275,6 +325,7 @@ class LearnedDetector(DictionaryDetector):
             "active_atoms_": active,
             "components_": D,
             "coef_": svm.w,
+            "boundary_": self.boundary,
             "nu_": nu,
             "dual_coef_": dual_coef,
             "gap_": svm.gap,
@@ -282,7 +333,7 @@ class LearnedDetector(DictionaryDetector):
             "history_": model.history.copy(),
             **self._own_attributes(model, active, features),
         }
-        attributes.update(self._decision(source, row_map, codes, margins, attributes, svm.rho - svm.tolerance))
+        attributes.update(self._decision(source, row_map, codes, margins, attributes, svm.score_offset))
         return attributes, svm
 
     def _decision(
@@ -303,15 +354,19 @@ class LearnedDetector(DictionaryDetector):
         twin = copy.copy(self)
         for name, value in attributes.items():
             setattr(twin, name, value)
-        twin.scoring_ = self.scoring
+        twin.scoring_ = OF_BOUNDARY[self.boundary] if self.scoring == "margin" else self.scoring
         if isinstance(source, ArraySource):
             Y = source.learner_rows(row_map)
             codes = twin._with_outside(source.X, Y, codes or without_atoms(Y))
             twin.code_statistics_ = code_statistics(codes, n, m, source.weights)
+            if self.scoring == "loda":
+                twin._add_histograms(code_histograms(twin._training_loda_codes(source.X, codes), n, source.weights))
             scores = twin._training_scores(source.X, codes, margins)
             twin.train_scores_ = np.sort(scores) if source.weights is None else repeated(scores, source.weights)
         else:
             twin.code_statistics_ = source.code_statistics(twin)
+            if self.scoring == "loda":
+                twin._add_histograms(source.code_histograms(twin))
             twin.train_scores_ = source.sorted_scores(twin)
         twin.svm_offset_ = offset if self.scoring == "margin" else quantile_offset(twin.train_scores_, nu)
         twin._apply_threshold(self._check_threshold(self.threshold, fitted=False))
@@ -324,9 +379,16 @@ class LearnedDetector(DictionaryDetector):
         """Return the sparse codes of the rows, which the last SVM was fitted on, where they are in this process."""
         return source.held_codes(group)
 
-    def _training_margins(self, source: Source, group: ShardGroup[Any], w: np.ndarray) -> np.ndarray | None:
-        """Return the margins of the rows where they are at hand and do not come from `_training_codes`."""
+    def _training_margins(self, source: Source, group: ShardGroup[Any], svm: OneClassFit) -> np.ndarray | None:
+        """Return the boundary's scores of the rows where they are at hand and do not come from `_training_codes`."""
         return None
+
+    def _training_loda_codes(self, X: np.ndarray, codes: Codes) -> Codes:
+        """Return the codes of the training rows that scoring="loda" takes."""
+        return codes
+
+    def _add_histograms(self, histograms: CodeHistograms) -> None:
+        self.code_statistics_ = self.code_statistics_._replace(histograms=histograms)
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
         """Return what `score_samples` gives for the training rows."""
@@ -337,13 +399,21 @@ class LearnedDetector(DictionaryDetector):
         return {}
 
     def _keep_training_state(self, source: Source, group: ShardGroup[Any], model: Model) -> None:
+        self.boundary_ = self.boundary
         self.train_coef_ = model.svm.w.copy()
         self.train_offset_ = model.svm.rho
         self.train_codes_ = self.train_decision_ = None
         if source.keeps_rows:
             codes = group.map(SweepPasses.codes)
             self.train_codes_ = codes[0] if len(codes) == 1 else scipy.sparse.vstack(codes, format="csr")
-            self.train_decision_ = self.train_codes_ @ self.train_coef_ - self.train_offset_
+            self.train_decision_ = self._decision_values(self.train_codes_)
+
+    def _decision_values(self, codes: Any) -> np.ndarray:
+        """Return w·x − rho of codes under the SVM of the last sweep; of a ball R² − ‖x − c‖²."""
+        margins = codes @ self.train_coef_ - self.train_offset_
+        if self.boundary_ == "plane":
+            return margins
+        return 2.0 * margins - np.asarray(codes.multiply(codes).sum(axis=1)).ravel()
 
     def _batch_rows(self, X: np.ndarray) -> np.ndarray:
         """Scaled rows for a batch algorithm; larger ones have size HUGE, which leaves the sign of w·x − rho alone."""
@@ -352,11 +422,11 @@ class LearnedDetector(DictionaryDetector):
 
     def _batch_labels(self, codes: Any, algorithm: str) -> np.ndarray:
         """Labels of a batch's codes under the SVM of the last sweep, as the paper's batch algorithms give them."""
-        if not self.train_coef_.any():
+        if self.boundary_ == "plane" and not self.train_coef_.any():
             warnings.warn(
                 f"The SVM of {type(self).__name__}'s last sweep has no margin (w = 0), so {algorithm} calls every row "
                 "an anomaly. Use predict, or fit with a larger nu or data that are not centred.",
                 DegenerateMarginWarning,
                 stacklevel=3,
             )
-        return np.where(codes @ self.train_coef_ - self.train_offset_ <= 0, -1, 1)
+        return np.where(self._decision_values(codes) <= 0, -1, 1)

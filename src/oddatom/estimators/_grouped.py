@@ -32,7 +32,18 @@ class KernelParams(NamedTuple):
     degree: float = 3.0
     coef0: float = 1.0
     rank_tol: float | None = None
-    coding: str = "correlation"
+    coding: str = "gram"
+
+
+class Coupling(NamedTuple):
+    """What `coupling` says: the weight of a row outside the boundary, or ("eta", number) the paper's eta."""
+
+    unit: str
+    value: float
+
+    def eta(self, nu: float, N: float) -> float:
+        """Return eta for N rows."""
+        return self.value * (nu * N if self.unit == "share" else 1.0)
 
 
 class Approximation(NamedTuple):
@@ -106,6 +117,17 @@ def read_kernel_params(owner: str, given: Any) -> KernelParams:
     raise ParameterError(
         owner, "kernel_params", problem, value=given, advice=f"it may have {', '.join(KernelParams._fields)}."
     )
+
+
+def read_coupling(owner: str, given: Any) -> Coupling:
+    """Return the weight of the one-class SVM and its unit."""
+    unit, value = given if isinstance(given, tuple | list) and len(given) == 2 else ("share", given)
+    known = unit == "eta" or (unit == "share" and value is given)
+    if not isinstance(unit, str) or not known or not _is_real(value) or value < 0:
+        problem = f"must be a number ≥ 0 or ('eta', number). Got {given!r} instead"
+        advice = "0 learns the dictionary without the SVM; ('eta', 1) is the paper's."
+        raise ParameterError(owner, "coupling", problem, value=given, advice=advice)
+    return Coupling(unit, float(value))
 
 
 def read_approximation(owner: str, given: Any) -> Approximation:

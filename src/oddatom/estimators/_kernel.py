@@ -45,6 +45,7 @@ class KernelDetector(LearnedDetector):
     kernel_map_: KernelMap
     kernel_coding_: str
 
+    _paper: ClassVar[dict[str, Any]] = {**LearnedDetector._paper, "kernel_params": {"coding": "correlation"}}
     _init_columns = "n_samples"
     _splits_over_features = False
 
@@ -166,14 +167,6 @@ class KernelDetector(LearnedDetector):
 
     def _check_gram(self, K: np.ndarray) -> None:
         name = type(self).__name__
-        if self.scaling is not None:
-            raise ParameterError(
-                name,
-                "scaling",
-                f"must be None where kernel='precomputed'. Got {self.scaling!r} instead",
-                value=self.scaling,
-                advice="scale the data before you compute their kernel.",
-            )
         if K.shape[0] != K.shape[1]:
             raise OddAtomError(
                 f"With kernel='precomputed' {{owner}} is fitted on the square matrix of the training rows' kernel. Got "
@@ -215,15 +208,17 @@ class KernelDetector(LearnedDetector):
             )
 
     def _without(self, X: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
-        """Leave rows out of the training rows: of a precomputed matrix columns too, of an `init` array the columns."""
+        """Leave rows out of the training rows: of a precomputed matrix columns too."""
         kept, parameters = super()._without(X, rows)
-        if self.kernel == "precomputed":
-            kept = np.delete(kept, rows, axis=1)
-        if not isinstance(self.init, str):
-            A = np.delete(np.asarray(self.init, dtype=np.float64), rows, axis=1)
-            given = A.any(axis=1).all()  # an atom made of the rows left out is gone
-            parameters["init"], parameters["n_atoms"] = (A if given else "random"), A.shape[0]
-        return kept, parameters
+        return (np.delete(kept, rows, axis=1) if self.kernel == "precomputed" else kept), parameters
+
+    def _without_parameters(self, rows: np.ndarray) -> dict[str, Any]:
+        """Leave the columns of rows out of an `init` array."""
+        if isinstance(self.init, str):
+            return {}
+        A = np.delete(np.asarray(self.init, dtype=np.float64), rows, axis=1)
+        given = A.any(axis=1).all()  # an atom made of the rows left out is gone
+        return {"init": A if given else "random", "n_atoms": A.shape[0]}
 
     def _fold_view(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.delete(X, rows, axis=1) if self.kernel == "precomputed" else X

@@ -14,11 +14,12 @@ from oddatom.arrays.threads import threads
 from oddatom.estimators._callbacks import with_callbacks
 from oddatom.estimators._fitting import LearnedDetector
 from oddatom.estimators._partial import DECAY, batch
+from oddatom.estimators._ranking import ranking_findings
 from oddatom.estimators._validation import check_parameters, check_rows, fitted_attributes, old_model_on_error
 from oddatom.estimators._weights import offer_weights
 from oddatom.exceptions import ParameterError
 from oddatom.learners.dl import DL
-from oddatom.learners.trimming import trim_batch
+from oddatom.learners.trimming import OVER, trim_batch
 from oddatom.passes.group import ShardGroup
 from oddatom.rows.array import ArraySource, LocalShard
 from oddatom.rows.remembered import Memory
@@ -59,8 +60,17 @@ class DLOCSVM(LearnedDetector):
         Row penalty phi: the norm, its support, or the norm clipped at epsilon (0.1 where not given).
     nu : float, default=0.1
         Upper bound on the share of training rows outside the margin, in (0, 1].
-    coupling : float, default=1.0
-        Weight eta of the SVM term in the atom update; 0 learns the dictionary without the SVM.
+    coupling : float or ("eta", float), default=0.1
+        Weight of a row outside the boundary, beside half its squared residual: a share of nu N, the paper's
+        eta = coupling · nu · N. ("eta", number) gives eta itself, which is 1 in the paper. 0 learns the dictionary
+        without the SVM.
+    coupling_form : {"hinge", "multipliers"}, default="hinge"
+        What a sweep holds fixed of the SVM: its boundary, so that the objective F + eta G never rises, or its
+        multipliers, as in the paper, where it may.
+    boundary : {"ball", "plane"}, default="ball"
+        What the SVM puts around the codes of most rows: the smallest ball (SVDD), or the side of a plane away from the
+        origin, as in the paper. A ball needs coupling_form="hinge". A plane needs an origin that means something: on
+        centred columns usual rows lie around it.
     max_iter : int, default=6
         Number of sweeps.
     tol : float, default=0.0
@@ -69,12 +79,18 @@ class DLOCSVM(LearnedDetector):
         First dictionary: uniform random atoms as in the paper, random rows of the data, or the rows given.
     n_init : int, default=1
         Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
+    trim : float, default=0.3
+        Share of the rows, below 1, that take no part in the fit: those farthest from the medians, columns in units of
+        their interquartile range, far values compressed. Center and spread of the columns, scores and thresholds are of
+        all rows.
     solver : {"exact", "paper"} or dict, default="exact"
         "exact": the global maximiser of every atom's problem, with a certificate, and the exact SVM. "paper": the
         paper's power method, and libsvm's steps, which stop early as in the published program and depend on the order
         of rows. A dict mixes them: {"atoms": "exact" or "power", "svm": "exact" or "libsvm"}.
-    scoring : {"margin", "residual", "description_length"}, default="margin"
-        What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
+    scoring : {"description_length", "residual", "loda", "margin"}, default="description_length"
+        What `score_samples` returns, higher = more normal: minus the description length of a row, minus its squared
+        residual, the log density of its code by histograms of every atom's coefficients (LODA), or the boundary's own:
+        the margin w·x of a plane, minus the squared distance from the centre of a ball, −‖x − c‖².
     threshold : str, float or tuple, default="svm"
         Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
         training scores alone; a float in (0, 0.5], or text such as "2%": the share of training rows flagged, at most;
@@ -82,8 +98,9 @@ class DLOCSVM(LearnedDetector):
         flagged, by p-values of the rows passed.
     n_folds : int or None, default=None
         Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
-    scaling : {None, "standard", "robust"}, default=None
-        Scaling of the columns before the division by the Frobenius norm.
+    scaling : {"robust", "standard", None}, default="robust"
+        Scaling of the columns before the division by the Frobenius norm: by median and quartiles, or by mean and
+        standard deviation.
     device : str, default="cpu"
         Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
         (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
@@ -126,6 +143,10 @@ class DLOCSVM(LearnedDetector):
         Codes as the last sweep left them and their decision values: what the paper's first experiment reports.
     train_coef_, train_offset_ : ndarray (n_atoms,) and float
         The SVM on `train_codes_`.
+    boundary_ : {"plane", "ball"}
+        What `coef_` is: the plane w, or the centre of the ball.
+    kept_rows_ : ndarray of shape (n_samples,)
+        With `trim`: which rows took part. Attributes with an entry for each row are of those.
     history_ : History
         F, G, total, n_active, gap and seconds per outer iteration.
     scaling_ : Scaling
@@ -162,16 +183,19 @@ class DLOCSVM(LearnedDetector):
         beta: float = 0.1,
         penalty: Any = "l21",
         nu: float = 0.1,
-        coupling: float = 1.0,
+        coupling: Any = 0.1,
+        coupling_form: str = "hinge",
+        boundary: str = "ball",
         max_iter: int = 6,
         tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
+        trim: float = 0.3,
         solver: Any = "exact",
-        scoring: str = "margin",
+        scoring: str = "description_length",
         threshold: Any = "svm",
         n_folds: int | None = None,
-        scaling: str | None = None,
+        scaling: str | None = "robust",
         device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -183,10 +207,13 @@ class DLOCSVM(LearnedDetector):
         self.penalty = penalty
         self.nu = nu
         self.coupling = coupling
+        self.coupling_form = coupling_form
+        self.boundary = boundary
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
         self.n_init = n_init
+        self.trim = trim
         self.solver = solver
         self.scoring = scoring
         self.threshold = threshold
@@ -259,10 +286,11 @@ class DLOCSVM(LearnedDetector):
             if hasattr(self, "dictionary_"):
                 twin.init, twin.n_atoms, y = self.dictionary_, self._same_n_atoms(), None
             source = ArraySource(rows)
-            svm = with_callbacks(LearnedDetector._fit)(twin, source, (rows, y))
+            svm = with_callbacks(LearnedDetector._fit_rows)(twin, source, (rows, y))
             self.__dict__.update(fitted_attributes(twin))
+            findings = [*self._findings(svm, self.components_.shape[0]), *ranking_findings(self, source)]
             self._calibrate(source)
-        for finding, category in self._findings(svm, self.components_.shape[0]):
+        for finding, category in findings:
             warnings.warn(finding, category, stacklevel=2)
         return self
 
@@ -281,25 +309,32 @@ class DLOCSVM(LearnedDetector):
     def _make_learner(self, **common: Any) -> DL:
         return DL(atom_solver=self._solvers()["atoms"], **common)
 
-    def detect_batch(self, X: Any) -> np.ndarray:
+    def detect_batch(self, X: Any, *, over: str = "atom") -> np.ndarray:
         """Return +1 / −1 by the paper's Algorithm 3, which trims atoms over the batch as a whole.
 
-        The rows are coded with the whole dictionary; an atom whose residual over the batch has a largest singular
-        value that the penalty shrinks to zero (sigma_1 ≤ beta for "l21") loses its codes; anomalies are rows with
-        w·x − rho ≤ 0 under the SVM of the last sweep. Labels depend on the batch; use `predict` for labels that do not.
-        Where that SVM has no margin (w = 0) the rule makes every row an anomaly: a warning says so.
+        The rows are coded with the whole dictionary; an atom whose residual has a largest singular value that the
+        penalty shrinks to zero (sigma_1 ≤ beta for "l21") loses its codes; anomalies are rows with w·x − rho ≤ 0 under
+        the SVM of the last sweep (of a ball, rows on or outside it). Labels depend on the batch; use `predict` for
+        labels that do not. Where that SVM has no margin (w = 0) the rule makes every row an anomaly: a warning says so.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+        over : {"atom", "batch"}, default="atom"
+            Which rows the residual E + x d is of: those that use the atom, as in training, or all of the batch, as the
+            text of Algorithm 3 has it; that trims less.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
+        if over not in OVER:
+            problem = f"must be one of {OVER}. Got {over!r} instead"
+            raise ParameterError(f"{type(self).__name__}.detect_batch", "over", problem, value=over)
         X = check_rows(self, X, reset=False)
         with threads(self.n_jobs):
-            group = ShardGroup([LocalShard(self._batch_rows(X))])
-            codes = trim_batch(group, self.dictionary_, self.n_nonzero_, self._make_penalty(), self._coding)
+            Y = self._batch_rows(X)
+            group, rows = ShardGroup([LocalShard(Y)]), Y if over == "batch" else None
+            codes = trim_batch(group, self.dictionary_, self.n_nonzero_, self._make_penalty(), self._coding, rows)
         return self._batch_labels(codes, "Algorithm 3")

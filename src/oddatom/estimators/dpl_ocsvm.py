@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from oddatom.arrays.threads import threads
 from oddatom.boundary.plane import OneClassFit
-from oddatom.coding import CODINGS, Codes, analysis_codes
+from oddatom.coding import CODINGS, Codes, analysis_codes, linear_codes
 from oddatom.estimators._base import CHUNK_ROWS
 from oddatom.estimators._fitting import LearnedDetector
 from oddatom.estimators._validation import check_rows
 from oddatom.exceptions import ParameterError, SolverWarning
-from oddatom.explanations import Explanation
+from oddatom.explanations import Explanation, by_atom, by_product
 from oddatom.learners.alternate import Learner, Model
 from oddatom.learners.dpl import DPL, REPRESENTATIONS
 from oddatom.learners.trimming import trim_pairs
@@ -26,6 +26,9 @@ from oddatom.passes.group import ShardGroup
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource, PairShard
 from oddatom.rows.row_map import RowMap
+from oddatom.scaling.linear import LIMIT
+from oddatom.scores import OF_LINEAR_CODES, loda, score
+from oddatom.scores.center_distance import row_distances
 from oddatom.scores.margin import linear_margin, linear_terms
 
 
@@ -62,11 +65,20 @@ class DPLOCSVM(LearnedDetector):
         Row penalty phi: the norm, its support, or the norm clipped at epsilon (0.1 where not given).
     nu : float, default=0.1
         Upper bound on the share of training rows outside the margin, in (0, 1].
-    coupling : float, default=1.0
-        Weight eta of the SVM term in the pair update; 0 learns the pair without the SVM.
+    coupling : float or ("eta", float), default=0.1
+        Weight of a row outside the boundary, beside half its squared residual: a share of nu N, the paper's
+        eta = coupling · nu · N. ("eta", number) gives eta itself, which is 1 in the paper. 0 learns the dictionary
+        without the SVM.
     representation : {"analysis", "omp"}, default="analysis"
         Codes of rows after training: P y, or orthogonal matching pursuit with D as in the paper's appendix. The last
         SVM is fitted on codes made in this way.
+    coupling_form : {"hinge", "multipliers"}, default="hinge"
+        What a sweep holds fixed of the SVM: its boundary, so that the objective F + eta G never rises, or its
+        multipliers, as in the paper, where it may.
+    boundary : {"ball", "plane"}, default="ball"
+        What the SVM puts around the codes of most rows: the smallest ball (SVDD), or the side of a plane away from the
+        origin, as in the paper. A ball needs coupling_form="hinge". A plane needs an origin that means something: on
+        centred columns usual rows lie around it.
     max_iter : int, default=6
         Number of sweeps.
     tol : float, default=0.0
@@ -75,12 +87,18 @@ class DPLOCSVM(LearnedDetector):
         First dictionary: uniform random atoms as in the paper, random rows of the data, or the rows given.
     n_init : int, default=1
         Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
+    trim : float, default=0.3
+        Share of the rows, below 1, that take no part in the fit: those farthest from the medians, columns in units of
+        their interquartile range, far values compressed. Center and spread of the columns, scores and thresholds are of
+        all rows.
     solver : {"exact", "paper"} or dict, default="exact"
         "exact": exact half-steps for d and p, and the exact SVM. "paper": the paper's projected gradient on the saddle
         form of Theorem 2 (it needs penalty="l21"), and libsvm's steps, which stop early as in the published program and
         depend on the order of rows. A dict mixes them: {"pairs": "exact" or "gradient", "svm": "exact" or "libsvm"}.
-    scoring : {"margin", "residual", "description_length"}, default="margin"
-        What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
+    scoring : {"description_length", "residual", "loda", "margin"}, default="description_length"
+        What `score_samples` returns, higher = more normal: minus the description length of a row, minus its squared
+        residual, the log density of its code by histograms of every atom's coefficients (LODA), or the boundary's own:
+        the margin w·x of a plane, minus the squared distance from the centre of a ball, −‖x − c‖².
     threshold : str, float or tuple, default="svm"
         Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
         training scores alone; a float in (0, 0.5], or text such as "2%": the share of training rows flagged, at most;
@@ -88,9 +106,10 @@ class DPLOCSVM(LearnedDetector):
         flagged, by p-values of the rows passed.
     n_folds : int or None, default=None
         Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
-    scaling : {None, "standard", "robust"}, default=None
-        Scaling of the columns before the division by the Frobenius norm. "standard" centres them at their means, and
-        linear codes then have no margin at any nu: take another, or representation="omp".
+    scaling : {"robust", "standard", None}, default="robust"
+        Scaling of the columns before the division by the Frobenius norm: by median and quartiles, or by mean and
+        standard deviation. Linear codes of columns with mean 0 have no margin: for boundary="plane" take
+        another, or representation="omp".
     device : str, default="cpu"
         Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
         (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
@@ -139,6 +158,10 @@ class DPLOCSVM(LearnedDetector):
         Codes as the last sweep left them and their decision values: what the paper's first experiment reports.
     train_coef_, train_offset_ : ndarray (n_atoms,) and float
         The SVM on `train_codes_`.
+    boundary_ : {"plane", "ball"}
+        What `coef_` is: the plane w, or the centre of the ball.
+    kept_rows_ : ndarray of shape (n_samples,)
+        With `trim`: which rows took part. Attributes with an entry for each row are of those.
     history_ : History
         F, G, total, n_active, gap, seconds and kkt (the largest residual of a pair's problem) per outer iteration.
     scaling_ : Scaling
@@ -185,17 +208,20 @@ class DPLOCSVM(LearnedDetector):
         alpha: float | None = None,
         penalty: Any = "l21",
         nu: float = 0.1,
-        coupling: float = 1.0,
+        coupling: Any = 0.1,
+        coupling_form: str = "hinge",
+        boundary: str = "ball",
         representation: str = "analysis",
         max_iter: int = 6,
         tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
+        trim: float = 0.3,
         solver: Any = "exact",
-        scoring: str = "margin",
+        scoring: str = "description_length",
         threshold: Any = "svm",
         n_folds: int | None = None,
-        scaling: str | None = None,
+        scaling: str | None = "robust",
         device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -208,11 +234,14 @@ class DPLOCSVM(LearnedDetector):
         self.penalty = penalty
         self.nu = nu
         self.coupling = coupling
+        self.coupling_form = coupling_form
+        self.boundary = boundary
         self.representation = representation
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
         self.n_init = n_init
+        self.trim = trim
         self.solver = solver
         self.scoring = scoring
         self.threshold = threshold
@@ -272,8 +301,8 @@ class DPLOCSVM(LearnedDetector):
         return CODINGS[learner.coding](source.learner_rows(row_map), D, min(learner.s, D.shape[0]), gram=D @ D.T)
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
-        if self._linear and self.scoring_ == "margin":
-            return self._linear_margin(X)
+        if self._linear and self.scoring_ in OF_LINEAR_CODES:
+            return self._linear_scores(X, self.scoring_)
         return super()._training_scores(X, codes, margins)
 
     @property
@@ -285,19 +314,47 @@ class DPLOCSVM(LearnedDetector):
         """Return (Pᵀw)·y for every row, without its code; inside `threads`."""
         return linear_margin(X, self.scaling_, self._plane)
 
+    def _linear_scores(self, X: np.ndarray, name: str) -> np.ndarray:
+        """Return one of OF_LINEAR_CODES of every row; inside `threads`."""
+        if name == "margin":
+            return self._linear_margin(X)
+        if name == "distance":
+            return row_distances(self._linear_codes(X), self.coef_)
+        parts = [score(name, codes, self.coef_, self.code_statistics_) for codes in self._loda_codes(X)]
+        return np.concatenate([np.empty(0), *parts])
+
+    def _loda_codes(self, X: np.ndarray) -> Iterator[Codes]:
+        """Code new rows chunk by chunk as scoring="loda" takes them, inside `threads`."""
+        if self.representation_ == "omp":
+            yield from super()._loda_codes(X)
+            return
+        for start in range(0, X.shape[0], CHUNK_ROWS):
+            values = self._linear_codes(X[start : start + CHUNK_ROWS])
+            yield linear_codes(values, values.shape[1])
+
+    def _training_loda_codes(self, X: np.ndarray, codes: Codes) -> Codes:
+        if self.representation_ == "omp":
+            return codes
+        return linear_codes(self._linear_codes(X), self.components_.shape[0])
+
+    @property
+    def _analysis(self) -> np.ndarray | None:  # type: ignore[override]
+        return self.analysis_components_ if self.representation_ == "analysis" else None
+
     def _scores(self, X: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
-        if self.representation_ == "omp" or "margin" not in names:
-            return super()._scores(X, names)
+        linear = [name for name in names if name in OF_LINEAR_CODES and self.representation_ == "analysis"]
+        others = [name for name in names if name not in linear]
         with threads(self.n_jobs):
-            margin = self._linear_margin(X)
-        others = [name for name in names if name != "margin"]
-        found = {"margin": margin, **(super()._scores(X, others) if others else {})}
+            found = {name: self._linear_scores(X, name) for name in linear}
+        if others:
+            found |= super()._scores(X, others)
         return {name: found[name] for name in names}
 
     def explain(self, X: Any) -> Explanation:
         """Return what each feature, and each atom, adds to a row's score, the one that the model was fitted with.
 
-        The margin of linear codes is the sum of (Pᵀw)_f y_f over the features, and of w_i (Py)_i over the atoms.
+        The margin of linear codes is the sum of (Pᵀw)_f y_f over the features, and of w_i (Py)_i over the atoms; a
+        ball's score is that of −((Py − c)P)_f (y_f − z_f), Pz = c, and of −(Py − c)_i².
         Other scores, and representation="omp", are explained as in `DLOCSVM.explain`.
 
         Parameters
@@ -314,12 +371,42 @@ class DPLOCSVM(LearnedDetector):
             Frames of X's library where X is a pandas or polars frame whose columns have text names.
         """
         check_is_fitted(self)
-        if self.representation_ == "omp" or self.scoring_ != "margin":
+        if self.representation_ == "omp" or self.scoring_ not in OF_LINEAR_CODES:
             return super().explain(X)
         checked = check_rows(self, X, reset=False)
+        if self.scoring_ == "loda":
+            return self._explanation(*self._density_terms(checked), X)
+        if self.boundary_ == "ball":
+            return self._explanation(*self._distance_terms(checked), X)
         contributions = self._feature_margins(checked) if self._splits_over_features else None
         with np.errstate(over="ignore"):
             return self._explanation(contributions, self._linear_codes(checked) * self.coef_, X)
+
+    def _distance_terms(self, X: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+        """Split −‖P y − c‖² over features, −((P y − c) P)_f (y_f − z_f) with P z = c, and over atoms."""
+        codes, P = self._linear_codes(X), self.analysis_components_
+        apart = codes - self.coef_
+        with np.errstate(over="ignore"):
+            of_atoms = np.maximum(-apart * apart, -LIMIT)
+            if not self._splits_over_features:
+                return None, of_atoms
+            center = np.linalg.lstsq(P, self.coef_, rcond=None)[0]
+            return np.clip(-(apart @ P) * (self._scaled(X)[0] - center), -LIMIT, LIMIT), of_atoms
+
+    def _density_terms(self, X: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+        """Split the log density over features, by the squares of P_if y_f, and over atoms."""
+        P = self.analysis_components_
+        of_atoms = np.empty((X.shape[0], P.shape[0]))
+        contributions = np.zeros(X.shape) if self._splits_over_features else None
+        start = 0
+        with threads(self.n_jobs):
+            for codes in self._loda_codes(X):
+                rows = slice(start, start + codes.values.shape[0])
+                start = rows.stop
+                of_atoms[rows] = by_atom(loda(codes, self.coef_, self.code_statistics_), codes, P.shape[0])
+                if contributions is not None:
+                    contributions[rows] = by_product(of_atoms[rows], self._scaled(X[rows])[1], P)
+        return contributions, of_atoms
 
     def _feature_margins(self, X: np.ndarray) -> np.ndarray:
         out, plane = np.empty(X.shape), self._plane

@@ -41,8 +41,8 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         `degree` (3) and `coef0` (1) of the polynomial kernel (gamma y·z + coef0)^degree and of sigmoid,
         tanh(gamma y·z + coef0). `rank_tol` (None): directions of the feature space are left out where what they add to
         k(y, y) is below this share of its largest value, for every row; None means 1e-8, and 1e-14 for "linear" and
-        "cosine", whose rank is low. `coding` ("correlation"): the paper's coding, matching pursuit on correlations, or
-        "gram", matching pursuit in the feature space.
+        "cosine", whose rank is low. `coding` ("gram"): matching pursuit in the feature space, or "correlation", the
+        paper's coding, matching pursuit on correlations.
     approximation : "auto", None, int or (choice, int), default="auto"
         None is exact: coordinates of the feature space on as many rows as span it. A number takes that many rows as
         landmarks of Nyström's method; those that repeat others are dropped, and memory grows with n_samples times the
@@ -52,8 +52,17 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         Row penalty phi: the norm, its support, or the norm clipped at epsilon (0.1 where not given).
     nu : float, default=0.1
         Upper bound on the share of training rows outside the margin, in (0, 1].
-    coupling : float, default=1.0
-        Weight eta of the SVM term in the update; 0 learns the dictionary without the SVM.
+    coupling : float or ("eta", float), default=0.1
+        Weight of a row outside the boundary, beside half its squared residual: a share of nu N, the paper's
+        eta = coupling · nu · N. ("eta", number) gives eta itself, which is 1 in the paper. 0 learns the dictionary
+        without the SVM.
+    coupling_form : {"hinge", "multipliers"}, default="hinge"
+        What a sweep holds fixed of the SVM: its boundary, so that the objective F + eta G never rises, or its
+        multipliers, as in the paper, where it may.
+    boundary : {"ball", "plane"}, default="ball"
+        What the SVM puts around the codes of most rows: the smallest ball (SVDD), or the side of a plane away from the
+        origin, as in the paper. A ball needs coupling_form="hinge". A plane needs an origin that means something: on
+        centred columns usual rows lie around it.
     max_iter : int, default=6
         Number of sweeps.
     tol : float, default=0.0
@@ -62,12 +71,18 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         First dictionary: uniform random combinations of all rows as in the paper, single rows, or as given.
     n_init : int, default=1
         Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
+    trim : float, default=0.3
+        Share of the rows, below 1, that take no part in the fit: those farthest from the medians, columns in units of
+        their interquartile range, far values compressed. Center and spread of the columns, scores and thresholds are of
+        all rows. Of a precomputed kernel all rows do.
     solver : {"exact", "paper"} or dict, default="exact"
         "exact": the global maximiser of every atom's problem, with a certificate, and the exact SVM. "paper": the
         paper's power method, and libsvm's steps, which stop early as in the published program and depend on the order
         of rows. A dict mixes them: {"atoms": "exact" or "power", "svm": "exact" or "libsvm"}.
-    scoring : {"margin", "residual", "description_length"}, default="margin"
-        What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
+    scoring : {"description_length", "residual", "loda", "margin"}, default="residual"
+        What `score_samples` returns, higher = more normal: minus the description length of a row, minus its squared
+        residual, the log density of its code by histograms of every atom's coefficients (LODA), or the boundary's own:
+        the margin w·x of a plane, minus the squared distance from the centre of a ball, −‖x − c‖².
     threshold : str, float or tuple, default="svm"
         Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
         training scores alone; a float in (0, 0.5], or text such as "2%": the share of training rows flagged, at most;
@@ -75,8 +90,9 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         flagged, by p-values of the rows passed.
     n_folds : int or None, default=None
         Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
-    scaling : {None, "standard", "robust"}, default=None
-        Scaling of the columns before the division by the Frobenius norm.
+    scaling : {"robust", "standard", None}, default="robust"
+        Scaling of the columns before the division by the Frobenius norm: by median and quartiles, or by mean and
+        standard deviation. A precomputed kernel is not scaled.
     device : str, default="cpu"
         Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
         (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
@@ -94,7 +110,7 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         A with D = φ(Y)A, zero but on the landmarks, None of more than 2²⁰ rows; AᵀKA has a unit diagonal.
     components_ : ndarray of shape (n_active_atoms, n_coordinates)
         Atoms in use, unit rows, in the coordinates of the feature space.
-    coef_, offset_, nu_, dual_coef_, gap_, history_, n_iter_ : as in `DLOCSVM`
+    coef_, offset_, nu_, dual_coef_, gap_, boundary_, kept_rows_, history_, n_iter_ : as in `DLOCSVM`
     scoring_, threshold_, train_scores_, svm_offset_, code_statistics_, fold_models_, fold_rows_, conformal_ : as there
     dictionary_, active_atoms_, train_codes_, train_decision_, train_coef_, train_offset_ : as there
     kernel_map_ : KernelMap
@@ -131,16 +147,19 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         approximation: Any = "auto",
         penalty: Any = "l21",
         nu: float = 0.1,
-        coupling: float = 1.0,
+        coupling: Any = 0.1,
+        coupling_form: str = "hinge",
+        boundary: str = "ball",
         max_iter: int = 6,
         tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
+        trim: float = 0.3,
         solver: Any = "exact",
-        scoring: str = "margin",
+        scoring: str = "residual",
         threshold: Any = "svm",
         n_folds: int | None = None,
-        scaling: str | None = None,
+        scaling: str | None = "robust",
         device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -156,10 +175,13 @@ class KDLOCSVM(KernelDetector, DLOCSVM):
         self.penalty = penalty
         self.nu = nu
         self.coupling = coupling
+        self.coupling_form = coupling_form
+        self.boundary = boundary
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
         self.n_init = n_init
+        self.trim = trim
         self.solver = solver
         self.scoring = scoring
         self.threshold = threshold

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from oddatom.boundary.plane import OneClassFit
 from oddatom.coding import Codes
 from oddatom.decisions import Threshold
 from oddatom.estimators._base import CHUNK_ROWS
@@ -15,6 +16,8 @@ from oddatom.passes import PairPasses, ShardGroup
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
 from oddatom.scaling.linear import Scaling
+from oddatom.scores import OF_BOUNDARY
+from oddatom.scores.center_distance import row_distances
 from oddatom.scores.margin import linear_margin
 
 ROUNDING = 1e-6  # of the largest margin: what a margin from codes and one from the kernel may differ by
@@ -57,8 +60,8 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         `degree` (3) and `coef0` (1) of the polynomial kernel (gamma y·z + coef0)^degree and of sigmoid,
         tanh(gamma y·z + coef0). `rank_tol` (None): directions of the feature space are left out where what they add to
         k(y, y) is below this share of its largest value, for every row; None means 1e-8, and 1e-14 for "linear" and
-        "cosine", whose rank is low. `coding` ("correlation"): the paper's coding, matching pursuit on correlations, or
-        "gram", matching pursuit in the feature space.
+        "cosine", whose rank is low. `coding` ("gram"): matching pursuit in the feature space, or "correlation", the
+        paper's coding, matching pursuit on correlations.
     approximation : "auto", None, int or (choice, int), default="auto"
         None is exact: coordinates of the feature space on as many rows as span it. A number takes that many rows as
         landmarks of Nyström's method; those that repeat others are dropped, and memory grows with n_samples times the
@@ -68,11 +71,20 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         Row penalty phi: the norm, its support, or the norm clipped at epsilon (0.1 where not given).
     nu : float, default=0.1
         Upper bound on the share of training rows outside the margin, in (0, 1].
-    coupling : float, default=1.0
-        Weight eta of the SVM term in the update; 0 learns the dictionary without the SVM.
+    coupling : float or ("eta", float), default=0.1
+        Weight of a row outside the boundary, beside half its squared residual: a share of nu N, the paper's
+        eta = coupling · nu · N. ("eta", number) gives eta itself, which is 1 in the paper. 0 learns the dictionary
+        without the SVM.
     representation : {"analysis", "omp"}, default="analysis"
         Codes of rows after training: P φ(y), or matching pursuit with D as in the paper's appendix. The last SVM is
         fitted on codes made in this way.
+    coupling_form : {"hinge", "multipliers"}, default="hinge"
+        What a sweep holds fixed of the SVM: its boundary, so that the objective F + eta G never rises, or its
+        multipliers, as in the paper, where it may.
+    boundary : {"ball", "plane"}, default="ball"
+        What the SVM puts around the codes of most rows: the smallest ball (SVDD), or the side of a plane away from the
+        origin, as in the paper. A ball needs coupling_form="hinge". A plane needs an origin that means something: on
+        centred columns usual rows lie around it.
     max_iter : int, default=6
         Number of sweeps.
     tol : float, default=0.0
@@ -81,12 +93,18 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         First dictionary: uniform random combinations of all rows as in the paper, single rows, or as given.
     n_init : int, default=1
         Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
+    trim : float, default=0.3
+        Share of the rows, below 1, that take no part in the fit: those farthest from the medians, columns in units of
+        their interquartile range, far values compressed. Center and spread of the columns, scores and thresholds are of
+        all rows. Of a precomputed kernel all rows do.
     solver : {"exact", "paper"} or dict, default="exact"
         "exact": exact half-steps for d and p, and the exact SVM. "paper": the paper's projected gradient on the saddle
         form of Theorem 2 (it needs penalty="l21"), and libsvm's steps, which stop early as in the published program and
         depend on the order of rows. A dict mixes them: {"pairs": "exact" or "gradient", "svm": "exact" or "libsvm"}.
-    scoring : {"margin", "residual", "description_length"}, default="margin"
-        What `score_samples` returns: the margin w·x, minus the squared residual, or minus the description length.
+    scoring : {"description_length", "residual", "loda", "margin"}, default="residual"
+        What `score_samples` returns, higher = more normal: minus the description length of a row, minus its squared
+        residual, the log density of its code by histograms of every atom's coefficients (LODA), or the boundary's own:
+        the margin w·x of a plane, minus the squared distance from the centre of a ball, −‖x − c‖².
     threshold : str, float or tuple, default="svm"
         Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
         training scores alone; a float in (0, 0.5], or text such as "2%": the share of training rows flagged, at most;
@@ -94,8 +112,9 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         flagged, by p-values of the rows passed.
     n_folds : int or None, default=None
         Number of folds, at least 2, of the cross-conformal `p_values`: as many more fits. None does without.
-    scaling : {None, "standard", "robust"}, default=None
-        Scaling of the columns before the division by the Frobenius norm.
+    scaling : {"robust", "standard", None}, default="robust"
+        Scaling of the columns before the division by the Frobenius norm: by median and quartiles, or by mean and
+        standard deviation. A precomputed kernel is not scaled.
     device : str, default="cpu"
         Where the rows are worked on: "cpu", "cuda", "cuda:1", or "auto" for a GPU where there is one. A GPU needs torch
         (the extra `gpu`), and keeps float32 rows in float32. Fitted attributes are NumPy arrays in any case.
@@ -117,7 +136,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         Analysis atoms: codes are coordinates times the transpose of this.
     alpha_ : float
         Weight of the l1 penalty that was used.
-    coef_, offset_, nu_, dual_coef_, gap_, history_, n_iter_ : as in `DPLOCSVM`
+    coef_, offset_, nu_, dual_coef_, gap_, boundary_, kept_rows_, history_, n_iter_ : as in `DPLOCSVM`
     scoring_, threshold_, train_scores_, svm_offset_, code_statistics_, fold_models_, fold_rows_, conformal_ : as there
         (training margins of linear codes only up to rounding)
     dictionary_, active_atoms_, train_codes_, train_decision_, train_coef_, train_offset_ : as there
@@ -160,17 +179,20 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         approximation: Any = "auto",
         penalty: Any = "l21",
         nu: float = 0.1,
-        coupling: float = 1.0,
+        coupling: Any = 0.1,
+        coupling_form: str = "hinge",
+        boundary: str = "ball",
         representation: str = "analysis",
         max_iter: int = 6,
         tol: float = 0.0,
         init: Any = "random",
         n_init: int = 1,
+        trim: float = 0.3,
         solver: Any = "exact",
-        scoring: str = "margin",
+        scoring: str = "residual",
         threshold: Any = "svm",
         n_folds: int | None = None,
-        scaling: str | None = None,
+        scaling: str | None = "robust",
         device: str = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -187,11 +209,14 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         self.penalty = penalty
         self.nu = nu
         self.coupling = coupling
+        self.coupling_form = coupling_form
+        self.boundary = boundary
         self.representation = representation
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
         self.n_init = n_init
+        self.trim = trim
         self.solver = solver
         self.scoring = scoring
         self.threshold = threshold
@@ -211,12 +236,14 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
                 margins[chunk][rows] = linear_margin(K, Scaling(None, None, 1.0), plane)
         return margins
 
-    def _training_margins(self, source: Source, group: ShardGroup[Any], w: np.ndarray) -> np.ndarray | None:
-        here = self._linear and isinstance(source, ArraySource)
-        return group.map(PairPasses.analysed)[0] @ w if here else None
+    def _training_margins(self, source: Source, group: ShardGroup[Any], svm: OneClassFit) -> np.ndarray | None:
+        if not (self._linear and isinstance(source, ArraySource)):
+            return None
+        codes = group.map(PairPasses.analysed)[0]
+        return codes @ svm.w if svm.curvature == 0.0 else row_distances(codes, svm.w)
 
     def _training_scores(self, X: np.ndarray, codes: Codes, margins: np.ndarray | None) -> np.ndarray:
-        if self.scoring_ == "margin" and margins is not None:
+        if self.scoring_ in OF_BOUNDARY.values() and margins is not None:
             return margins  # not from the kernel once more, which takes a tenth of a fit
         return super()._training_scores(X, codes, margins)
 
@@ -225,6 +252,6 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         offset = super()._offset(threshold)
         if offset > self.train_scores_[-1]:  # all rows are below it
             return offset + ROUNDING * float(np.abs(self.train_scores_[[0, -1]]).max())
-        if threshold.kind == "svm" or self.scoring_ != "margin" or self.representation_ == "omp":
+        if threshold.kind == "svm" or self.scoring_ not in OF_BOUNDARY.values() or self.representation_ == "omp":
             return offset
         return offset - ROUNDING * float(np.abs(self.train_scores_[[0, -1]]).max())

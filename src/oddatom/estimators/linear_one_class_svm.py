@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from oddatom._documented import DocumentedMixin
 from oddatom.arrays.threads import threads
-from oddatom.boundary.plane import GAP_TOL
+from oddatom.boundary.plane import GAP_TOL, OneClassFit
 from oddatom.decisions import flag
 from oddatom.estimators._saving import SaveMixin
 from oddatom.estimators._validation import N_JOBS, check_parameters, check_rows, old_model_on_error
@@ -26,7 +27,63 @@ from oddatom.scaling.linear import Scaling
 from oddatom.scores.margin import linear_margin, margin_terms
 
 
-class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
+class OneClassBoundary(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator):
+    """What the plane and the ball of rows share: parameters, a cut on `score_samples`, warnings."""
+
+    offset_: float
+
+    _parameter_constraints: ClassVar[dict] = {
+        "nu": [Interval(Real, 0, 1, closed="right")],
+        "n_jobs": N_JOBS,
+    }
+
+    def __init__(self, nu: float = 0.5, *, n_jobs: int | None = None) -> None:
+        self.nu = nu
+        self.n_jobs = n_jobs
+
+    def _checked(self, X: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None]:
+        """Return training rows and their weights."""
+        X = check_rows(self, X, reset=True, accept_sparse=True)
+        X, _, weights = check_weights(self, sample_weight, X)
+        return X, weights
+
+    def _checked_parameters(self) -> None:
+        check_parameters(self, {"nu": "It is the share of rows allowed outside the margin; 0.1 is a usual choice."})
+
+    def _keep(self, fit: OneClassFit) -> None:
+        self.gap_ = fit.gap
+        self.kkt_residual_ = fit.residual
+        self.n_iter_ = fit.n_steps
+
+    def _warn_of_gap(self, advice: str) -> None:
+        if self.gap_ > GAP_TOL:
+            warnings.warn(
+                f"{type(self).__name__} ended with a duality gap of {self.gap_:.1e} instead of {GAP_TOL:.0e}. Look for "
+                f"weights or rows of extreme size; {advice} tames them.",
+                SolverWarning,
+                stacklevel=3,
+            )
+
+    @abstractmethod
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return a number for each row: the higher, the more normal."""
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return `score_samples(X) - offset_`: negative for anomalies."""
+        with np.errstate(over="ignore"):  # of scores at the end of what numbers there are
+            return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return +1 for inliers (rows on the boundary included) and −1 for anomalies."""
+        return 1 - 2 * flag(self.score_samples(X), self.offset_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LinearOneClassSVM(OneClassBoundary):
     r"""Linear one-class SVM, solved to optimality in time linear in the rows.
 
     .. math::
@@ -69,15 +126,6 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
     True
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        "nu": [Interval(Real, 0, 1, closed="right")],
-        "n_jobs": N_JOBS,
-    }
-
-    def __init__(self, nu: float = 0.5, *, n_jobs: int | None = None) -> None:
-        self.nu = nu
-        self.n_jobs = n_jobs
-
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearOneClassSVM:
         """Find the plane.
 
@@ -92,15 +140,12 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
         -------
         self : LinearOneClassSVM
         """
-        check_parameters(self, {"nu": "It is the share of rows allowed outside the margin; 0.1 is a usual choice."})
+        self._checked_parameters()
         with old_model_on_error(self), threads(self.n_jobs):
-            X = check_rows(self, X, reset=True, accept_sparse=True)
-            X, _, weights = check_weights(self, sample_weight, X)
+            X, weights = self._checked(X, sample_weight)
             fit, self.offset_, self.dual_coef_ = fit_linear(X, float(self.nu), weights)
             self.coef_ = fit.w[None, :]
-            self.gap_ = fit.gap
-            self.kkt_residual_ = fit.residual
-            self.n_iter_ = fit.n_steps
+            self._keep(fit)
         if fit.degenerate:
             warnings.warn(
                 f"LinearOneClassSVM found no margin: the origin lies in the reduced hull of the rows at nu={self.nu}, "
@@ -109,13 +154,8 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
                 DegenerateMarginWarning,
                 stacklevel=2,
             )
-        elif fit.gap > GAP_TOL:
-            warnings.warn(
-                f"LinearOneClassSVM ended with a duality gap of {fit.gap:.1e} instead of {GAP_TOL:.0e}. Look for "
-                "weights or rows of extreme size; sklearn.preprocessing.RobustScaler(with_centering=False) tames them.",
-                SolverWarning,
-                stacklevel=2,
-            )
+        else:
+            self._warn_of_gap("sklearn.preprocessing.RobustScaler(with_centering=False)")
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -126,15 +166,6 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
             if scipy.sparse.issparse(X):
                 return sparse_margins(X, self.coef_[0])
             return linear_margin(X, Scaling(None, None, 1.0), self.coef_[0])
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return `score_samples(X) - offset_`: negative for anomalies."""
-        with np.errstate(over="ignore"):  # of scores at the end of what numbers there are
-            return self.score_samples(X) - self.offset_
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return +1 for inliers (rows on the margin included) and −1 for anomalies."""
-        return 1 - 2 * flag(self.score_samples(X), self.offset_)
 
     def explain(self, X: Any) -> Explanation:
         """Return what each feature adds to a row's score, w_f x_f: the lower, the more it makes the row odd.
@@ -153,8 +184,3 @@ class LinearOneClassSVM(DocumentedMixin, SaveMixin, OutlierMixin, BaseEstimator)
         check_is_fitted(self)
         checked = check_rows(self, X, reset=False, accept_sparse=True)
         return Explanation(as_frame_like(margin_terms(checked, self.coef_[0]), X), None)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from oddatom.coding.histograms import BINS, CodeHistograms
 from oddatom.estimators import DPLOCSVM
 from oddatom.estimators._kernel import KernelDetector
-from oddatom.history import COLUMNS, ROUND_COLUMNS, History
+from oddatom.history import CODE_NORM, COLUMNS, ROUND_COLUMNS, History
 from oddatom.kernels.coordinates import KernelMap
 from oddatom.kernels.formulas import KERNELS
 from oddatom.kernels.functions import Kernel
@@ -30,7 +31,7 @@ from oddatom.model_io.rules import (
 )
 from oddatom.model_io.schema import FEATURES, Schema
 from oddatom.scaling.linear import Scaling
-from oddatom.scores import SCORES, CodeStatistics
+from oddatom.scores import OF_BOUNDARY, SCORES, CodeStatistics
 
 # Those with an entry for every training row, which the models of folds do without.
 BY_ROW = frozenset({"train_codes_", "train_decision_", "train_scores_", "dual_coef_"})
@@ -42,7 +43,7 @@ def _free(value: Any, path: str, sizes: Sizes) -> None:
 
 def _history(value: Any, path: str, sizes: Sizes) -> None:
     demand(type(value) is History, path, "a History", value)
-    known = set(COLUMNS) <= set(value) <= {*COLUMNS, *ROUND_COLUMNS, "kkt"}
+    known = set(COLUMNS) <= set(value) <= {*COLUMNS, *ROUND_COLUMNS, CODE_NORM, "kkt"}
     demand(known, path, f"of columns {', '.join(COLUMNS)}", list(value))
     for name, column in value.items():
         numbers("iterations", nan=True)(column, f"{path}.{name}", sizes)
@@ -57,12 +58,22 @@ _SCALING = record(
         "scale": number(above=0.0),
     },
 )
+_HISTOGRAMS = record(
+    lambda: CodeHistograms,
+    {
+        "center": numbers("active"),
+        "spread": numbers("active", above=0.0),
+        "absent": numbers("active"),
+        "present": numbers("active", BINS),
+    },
+)
 _STATISTICS = record(
     lambda: CodeStatistics,
     {
         "usage": numbers("active", above=0.0, most=np.nextafter(1.0, 0.0)),
         "variance": numbers("active", above=0.0),
         "noise": number(above=0.0),
+        "histograms": optional(_HISTOGRAMS),
     },
 )
 _KERNEL = record(
@@ -87,6 +98,26 @@ _KERNEL_MAP = record(
 )
 
 
+def _kept_rows(value: Any, path: str, sizes: Sizes) -> None:
+    """Which rows took part in the fit: as many as attributes by row have entries."""
+    numbers("*", dtype=np.bool_)(value, path, sizes)
+    rows = sizes.get("rows", int(value.sum()))
+    demand(int(value.sum()) == rows, path, f"true for the {rows} rows of the fit", int(value.sum()))
+    sizes["all_rows"] = value.size
+
+
+def _scoring(value: Any, path: str, sizes: Sizes) -> None:
+    """One of SCORES, or the ball's own."""
+    if value != "distance":
+        text(SCORES)(value, path, sizes)
+
+
+def _fold_rows(value: Any, path: str, sizes: Sizes) -> None:
+    """Rows of a fold, of all that were passed."""
+    below = "all_rows" if "all_rows" in sizes else "rows"
+    places("*", below=below, rising=True)(value, path, sizes)
+
+
 def _schema(*, pair: bool, kernel: bool) -> Schema:
     columns = "coordinates" if kernel else "features"
     rules: dict[str, Rule] = dict(FEATURES)
@@ -105,6 +136,7 @@ def _schema(*, pair: bool, kernel: bool) -> Schema:
         "active_atoms_": numbers("atoms", dtype=np.bool_),
         "components_": numbers("active", columns),
         "coef_": numbers("active"),
+        "boundary_": text(tuple(OF_BOUNDARY)),
         "code_statistics_": _STATISTICS,
         "n_nonzero_": integer(least=1, most="atoms"),
     }
@@ -121,18 +153,19 @@ def _schema(*, pair: bool, kernel: bool) -> Schema:
         "n_iter_": integer(),
         "history_": _history,
         "dual_coef_": optional(numbers("rows")),
+        "kept_rows_": _kept_rows,
         "train_codes_": optional(csr("rows", "atoms")),
         "train_coef_": numbers("atoms"),
         "train_offset_": number(),
         "train_decision_": optional(numbers("rows")),
-        "scoring_": text(SCORES),
+        "scoring_": _scoring,
         **DECISION,
         "threshold_": _free,
         "conformal_": optional(CONFORMAL),
         "fold_models_": _free,
-        "fold_rows_": optional(each(places("*", below="rows", rising=True))),
+        "fold_rows_": optional(each(_fold_rows)),
     }
-    optional_ = {"feature_names_in_"}
+    optional_ = {"feature_names_in_", "boundary_", "kept_rows_"}
     if not pair and not kernel:
         rules["memory_"] = MEMORY
         optional_.add("memory_")
@@ -153,6 +186,11 @@ def _finish(model: Any, path: str, sizes: Sizes) -> None:
     demand(both, f"{path}scaling_", "of both a center and a spread, or neither", tuple(map(type, scaling)))
     if hasattr(model, "kernel_map_"):
         _check_kernel_map(model, path, sizes)
+    other = {"plane": "distance", "ball": "margin"}[model.boundary_]
+    demand(model.scoring_ != other, f"{path}scoring_", f"a score that goes with a {model.boundary_}", model.scoring_)
+    histograms = model.code_statistics_.histograms
+    there = histograms is not None or model.scoring_ != "loda"
+    demand(there, f"{path}code_statistics_.histograms", "there for the score loda", histograms)
     _check_folds(model, path)
     check_decision(model, path, sizes)
 

@@ -16,11 +16,11 @@ from oddatom._atomic import write_atomic
 from oddatom.exceptions import ModelFileError, OddAtomError
 from oddatom.model_io import container, jsontext
 from oddatom.model_io.models import decode_model, decode_top, encode_model, encode_top
-from oddatom.model_io.renamed import OLD_MINOR, OLDER_MINOR, renamed, without_gone
+from oddatom.model_io.renamed import OLD_MINOR, OLDER_MINOR, PAPER_MINOR, renamed, with_paper_settings, without_gone
 from oddatom.model_io.rules import Mismatch, shown
 from oddatom.model_io.tree import Decoder, Encoder
 
-FORMAT = (1, 6)
+FORMAT = (1, 7)
 _FORMAT = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
 _SAVE_AGAIN = "Save the model again."
 
@@ -124,11 +124,20 @@ def _model(document: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
 
 def _decoder(minor: int) -> Callable[[Any, Decoder, str], Any]:
     """Return what decodes models of a minor format."""
-    if minor > OLDER_MINOR:
-        return decode_model
-    if minor > OLD_MINOR:
-        return lambda tree, decoder, path: decode_model(without_gone(tree), decoder, path)
-    return lambda tree, decoder, path: decode_model(without_gone(renamed(tree)), decoder, path)
+    changes: list[Callable[[Any], Any]] = []
+    if minor <= OLD_MINOR:
+        changes.append(renamed)
+    if minor <= OLDER_MINOR:
+        changes.append(without_gone)
+    if minor <= PAPER_MINOR:
+        changes.append(with_paper_settings)
+
+    def decode(tree: Any, decoder: Decoder, path: str) -> Any:
+        for change in changes:
+            tree = change(tree)
+        return decode_model(tree, decoder, path)
+
+    return decode
 
 
 def _too_large(model: Any, error: Exception) -> OddAtomError:

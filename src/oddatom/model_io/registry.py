@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from oddatom.coding.histograms import CodeHistograms
 from oddatom.context.following import Followed
 from oddatom.context.groups import GroupLevels
 from oddatom.context.ordered import LastRows
@@ -25,13 +26,13 @@ from oddatom.ensemble.model import Ensemble
 from oddatom.ensemble.naive_bayes import Context
 from oddatom.ensemble.packed import Packed
 from oddatom.ensemble.tails import Tails
-from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
+from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, SVDD, LinearOneClassSVM, OddAtomDetector
 from oddatom.history import History
 from oddatom.kernels.coordinates import KernelMap
 from oddatom.kernels.functions import Kernel
 from oddatom.model_io.dictionary_rules import dictionary_schema
 from oddatom.model_io.ensemble_rules import ensemble_schema
-from oddatom.model_io.one_class_rules import one_class_schema
+from oddatom.model_io.one_class_rules import ball_schema, one_class_schema
 from oddatom.model_io.rules import Mismatch, demand, each, numbers
 from oddatom.model_io.schema import Schema
 from oddatom.model_io.table_rules import table_detector_schema, table_schema
@@ -109,13 +110,14 @@ MODELS: dict[str, Model] = {
     "KDPLOCSVM": Model(known(KDPLOCSVM), dictionary_schema),
     "LinearOneClassSVM": Model(known(LinearOneClassSVM), one_class_schema),
     "OddAtomDetector": Model(known(OddAtomDetector), ensemble_schema),
+    "SVDD": Model(known(SVDD), ball_schema),
     "TableDetector": Model(lazy("oddatom.table", "TableDetector"), table_detector_schema),
     "TableEncoder": Model(lazy("oddatom.table", "TableEncoder"), table_schema),
 }
 
 _NAMED_TUPLES = (
-    AnomalyCount, AsinhScaling, AutoDecision, Calibration, CodeStatistics, Context, Ensemble, Feedback, Histogram,
-    Kernel, KernelMap, Levels, Memory, Packed, Scaling, Tails, Threshold,
+    AnomalyCount, AsinhScaling, AutoDecision, Calibration, CodeHistograms, CodeStatistics, Context, Ensemble, Feedback,
+    Histogram, Kernel, KernelMap, Levels, Memory, Packed, Scaling, Tails, Threshold,
 )  # fmt: skip
 _OF_CONTEXT = (ContextRules, Followed, GroupLevels, LastRows, TimeRules, UsualHours)
 _OF_TABLES = {"RowContext": "row_context", "TimeColumn": "roles"}  # these need pyarrow

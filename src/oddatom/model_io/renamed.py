@@ -1,4 +1,4 @@
-"""Names in files of formats before 1.3 that are others today, or gone: such a file is read as if written now."""
+"""What files of older formats have otherwise: names, and settings; such a file is read as if written now."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 OLD_MINOR = 1  # the last minor format with the old names
 OLDER_MINOR = 2  # the last one with parameters that are gone
+PAPER_MINOR = 6  # the last one whose learners had the paper's settings where they name none
 
 PARAMETERS = {"score": "scoring", "calibration": "n_folds"}
 GONE = ("agreement", "weight_power")  # of OddAtomDetector: weights are constants, and an old model keeps its own
@@ -46,6 +47,26 @@ def without_gone(tree: Any) -> Any:
     if type(tree) is not dict or tree.get("class") != "OddAtomDetector" or type(tree.get("parameters")) is not dict:
         return tree
     return {**tree, "parameters": {name: value for name, value in tree["parameters"].items() if name not in GONE}}
+
+
+LEARNERS = ("DLOCSVM", "DPLOCSVM", "KDLOCSVM", "KDPLOCSVM")
+PAPER = {"coupling_form": "multipliers", "boundary": "plane", "trim": 0.0}
+
+
+def with_paper_settings(tree: Any) -> Any:
+    """Return the tree of one of the four learners with the settings that it was fitted with; any other as it is."""
+    if type(tree) is not dict or tree.get("class") not in LEARNERS or type(tree.get("parameters")) is not dict:
+        return tree
+    parameters = {**PAPER, **tree["parameters"]}
+    eta = parameters.get("coupling", 1.0)
+    if type(eta) in (int, float):
+        parameters["coupling"] = {"tuple": ["eta", eta]}
+    if tree["class"].startswith("K"):
+        given = parameters.get("kernel_params")
+        entries = given.get("dict") if type(given) is dict else [] if given is None else None
+        if type(entries) is list and not any(type(entry) is list and entry[:1] == ["coding"] for entry in entries):
+            parameters["kernel_params"] = {"dict": [*entries, ["coding", "correlation"]]}
+    return {**tree, "parameters": parameters}
 
 
 def _with_names(trees: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:

@@ -14,17 +14,19 @@ from oddatom import __version__
 from oddatom._atomic import write_atomic
 from oddatom._within import detector_within
 from oddatom.arrays.namespaces import like
-from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, LinearOneClassSVM, OddAtomDetector
+from oddatom.coding import linear_codes
+from oddatom.estimators import DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM, SVDD, LinearOneClassSVM, OddAtomDetector
 from oddatom.estimators._validation import takes_missing
 from oddatom.exceptions import OddAtomError, ParameterError
 from oddatom.onnx.pursuit import pursue
 from oddatom.scaling.linear import Scaling
-from oddatom.scores import score
+from oddatom.scores import OF_LINEAR_CODES, score
+from oddatom.scores.center_distance import row_distances
 from oddatom.scores.margin import linear_margin
 
 MOST_NONZERO = 32  # steps of a pursuit that are written out: their number of operations grows with its square
 _DTYPES = ("float64", "float32")
-_EXPORTED = (DLOCSVM, DPLOCSVM, LinearOneClassSVM, OddAtomDetector)
+_EXPORTED = (DLOCSVM, DPLOCSVM, LinearOneClassSVM, SVDD, OddAtomDetector)
 
 
 def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64") -> Any:
@@ -44,9 +46,9 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
 
     The detectors that can be exported are `DPLOCSVM`, whose margin is linear (representation="analysis"), `DLOCSVM`
     and `DPLOCSVM` with codes by matching pursuit of up to 32 non-zeros, written out step by step, `OddAtomDetector`,
-    and `LinearOneClassSVM`; each with any `scoring`, and with any threshold but ("fdr", q), which judges rows together.
-    Rows are worked on all at once: an ensemble takes about 8·M·(n_centroids + n_atoms + 4 m) bytes a row, so score
-    tables in batches.
+    `LinearOneClassSVM` and `SVDD`; each with any `scoring`, and with any threshold but ("fdr", q), which judges rows
+    together. Rows are worked on all at once: an ensemble takes about 8·M·(n_centroids + n_atoms + 4 m) bytes a row,
+    so score tables in batches.
 
     The graph is what `ndonnx` makes of the functions that score arrays: operations of ONNX's opset 21 (IR version 10),
     which onnxruntime knows from 1.18 on. Its metadata are "oddatom_version", "class",
@@ -54,7 +56,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
 
     Parameters
     ----------
-    model : DLOCSVM, DPLOCSVM, LinearOneClassSVM or OddAtomDetector
+    model : DLOCSVM, DPLOCSVM, LinearOneClassSVM, SVDD or OddAtomDetector
         Fitted.
     path : str or path, default=None
         Where to write it, if anywhere; an existing file is replaced in one step.
@@ -108,8 +110,16 @@ def _scores(X: Any, model: Any) -> Any:
         return model.ensemble_.score_rows(X, model.scoring_)
     if isinstance(model, LinearOneClassSVM):
         return linear_margin(X, Scaling(None, None, 1.0), model.coef_[0])
-    if _is_linear(model):
+    if isinstance(model, SVDD):
+        return row_distances(X, like(model.center_, X))
+    if _is_linear(model) and model.scoring_ == "margin":
         return linear_margin(X, model.scaling_, model._plane)
+    if _is_linear(model):
+        P, w = model.analysis_components_, like(model.coef_, X)
+        values = like(model.scaling_, X).apply(X) @ like(P.T, X)
+        if model.scoring_ == "distance":
+            return row_distances(values, w)
+        return score(model.scoring_, linear_codes(values, P.shape[0]), w, like(model.code_statistics_, X))
     D = model.components_
     Z, size = like(model.scaling_, X).sized(X)
     codes = pursue(Z, size, D, min(model.n_nonzero_, D.shape[0]))
@@ -125,7 +135,7 @@ def _rounding(model: Any) -> float:
 
 
 def _is_linear(model: Any) -> bool:
-    return isinstance(model, DPLOCSVM) and model.representation_ == "analysis" and model.scoring_ == "margin"
+    return isinstance(model, DPLOCSVM) and model.representation_ == "analysis" and model.scoring_ in OF_LINEAR_CODES
 
 
 def _check(model: Any, dtype: str) -> None:
@@ -148,7 +158,7 @@ def _check(model: Any, dtype: str) -> None:
             advice="Call set_threshold with 'auto', 'svm' or a share first.",
             owner=name,
         )
-    if isinstance(model, OddAtomDetector | LinearOneClassSVM) or _is_linear(model):
+    if isinstance(model, OddAtomDetector | LinearOneClassSVM | SVDD) or _is_linear(model):
         return
     n_atoms = model.components_.shape[0]
     if n_atoms == 0:

@@ -35,10 +35,13 @@ class Learned(Shared, total=False):
     beta: float
     penalty: Any
     coupling: float
+    coupling_form: str
+    boundary: str
     max_iter: int
     tol: float
     init: Any
     n_init: int
+    trim: float
     solver: Any
     scaling: str | None
     verbose: int
