@@ -369,11 +369,11 @@ def test_anomalies_are_rows_whose_support_leaves_the_atoms_in_use(name, rows):
 def test_the_dictionary_is_the_detectors_without_its_svm(name, rows):
     fitted = fit(name, rows, {"beta": BETAS[name]}, draw=2)
     penalty = name.removeprefix("uniform_")
-    detector = DLOCSVM(
+    detector = DLOCSVM.paper(
         n_nonzero=3,
         beta=BETAS[name],
         penalty=(penalty, EPSILON) if penalty == "l2eps" else penalty,
-        coupling=0.0,
+        coupling=("eta", 0.0),
         random_state=2,
     ).fit(rows)
     np.testing.assert_array_equal(fitted.active, detector.active_atoms_)

@@ -2,18 +2,27 @@
 
 import itertools
 import json
+import os
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from oddatom import DLOCSVM, OddAtomDetector
+from oddatom.paper import fetch
+from oddatom.paper.base import Rows, Task
 from oddatom.paper.datasets import DATASETS
 from oddatom.paper.experiments import EXPERIMENTS
+from oddatom.paper.learners import quiet
 from oddatom.paper.methods import METHODS
 from oddatom.paper.planning import Plan
 from oddatom.paper.program import PublishedDL
 
 LEARNERS = ("dl", "dpl", "kdl", "kdpl")
+VARIANTS = tuple(name for name, method in METHODS.items() if method.of)
+FIXED = tuple(name for name in VARIANTS if METHODS[name].form in ("hinge", "ball"))  # what sweeps hold: the boundary
+REAL = Path(os.environ.get("ODDATOM_DATA") or Path(__file__).parents[2].parent / "shared/data/odds")
 
 
 def rows(seed=0, N=120, m=6):
@@ -55,7 +64,8 @@ def test_published_is_the_program_and_converged_the_detector():
     np.testing.assert_array_equal(published.train_labels, program.decision <= 0)
     np.testing.assert_array_equal(published.labels(X[:50]), program.decide(X[:50]) <= 0)
     converged = METHODS["dl"].fit(X, data, {"beta": 0.05}, 4, "converged", 0.1)
-    detector = DLOCSVM(n_nonzero=data.sparsity, beta=0.05, nu=0.1, random_state=4).fit(X)
+    with quiet():
+        detector = DLOCSVM.paper(n_nonzero=data.sparsity, beta=0.05, nu=0.1, random_state=4).fit(X)
     np.testing.assert_array_equal(converged.train_scores, -detector.train_decision_)
     np.testing.assert_array_equal(converged.labels(X), detector.predict(X) == -1)
     np.testing.assert_array_equal(converged.scores(X), -detector.score_samples(X))
@@ -139,3 +149,140 @@ def test_runs_with_one_kernel_come_one_after_the_other():
     assert len({task.place for task in tasks}) == len(tasks) == 2 * 190
     changes = [one.options["kernel_gamma"] != two.options["kernel_gamma"] for one, two in itertools.pairwise(tasks)]
     assert sum(changes) == 18
+
+
+def small_setting(name):
+    """A setting of a learner or variant that leaves it atoms on the rows made here."""
+    pairs, kernel = "dpl" in name, name.startswith("k")
+    return {"beta": 0.01, **({"gamma": 0.001} if pairs else {}), **({"kernel_gamma": 32.0} if kernel else {})}
+
+
+def names_of(name, setting):
+    return {METHODS[name].names.get(key, key): value for key, value in setting.items()}
+
+
+def test_every_learner_has_its_variants():
+    assert set(VARIANTS) == {f"{name}_{form}" for name in LEARNERS for form in ("multipliers", "hinge", "ball")}
+    for name in VARIANTS:
+        method, base = METHODS[name], METHODS[METHODS[name].of]
+        assert method.label == f"{base.label}, {method.form}"
+        assert method.views == (("unlabelled",) if method.form == "multipliers" else ("converged", "unlabelled"))
+        for data in DATASETS.values():
+            assert method.takes(data) == base.takes(data)
+            assert method.best(data) == base.best(data)
+            for effort in ("quick", "full"):
+                assert method.grid(data, effort) == base.grid(data, effort)
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_a_variant_is_the_papers_detector_but_for_its_form(name):
+    X, data, method = rows(), DATASETS["glass"], METHODS[name]
+    setting = small_setting(name)
+    form = {"hinge": {"boundary": "plane"}, "ball": {"boundary": "ball"}}[method.form]
+    common = {"coupling_form": "hinge", **form, "random_state": 4}
+    converged = method.fit(X, data, setting, 4, "converged", 0.1)
+    with quiet():
+        wanted = method.detector.paper(n_nonzero=data.sparsity, nu=0.1, **names_of(name, setting), **common).fit(X)
+    np.testing.assert_array_equal(converged.train_scores, -wanted.train_decision_)
+    np.testing.assert_array_equal(converged.scores(X), -wanted.score_samples(X))
+    without = method.fit(X, data, method.fixed(data), 4, "unlabelled", 0.1)
+    with quiet():
+        wanted = method.detector.paper(**common).fit(X)
+    np.testing.assert_array_equal(without.train_scores, -wanted.score_samples(X))
+    np.testing.assert_array_equal(without.train_labels, wanted.predict(X) == -1)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_without_labels_a_learner_is_the_detector_as_it_comes(name):
+    X, data, method = rows(), DATASETS["glass"], METHODS[name]
+    fitted = method.fit(X, data, method.fixed(data), 4, "unlabelled", 0.1)
+    with quiet():
+        detector = method.detector(random_state=4).fit(X)
+    np.testing.assert_array_equal(fitted.train_scores, -detector.score_samples(X))
+    np.testing.assert_array_equal(fitted.train_labels, detector.predict(X) == -1)
+    paper = METHODS[f"{name}_multipliers"].fit(X, data, method.fixed(data), 4, "unlabelled", 0.1)
+    with quiet():
+        detector = method.detector.paper(random_state=4).fit(X)
+    np.testing.assert_array_equal(paper.train_scores, -detector.score_samples(X))
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_a_variant_flags_no_more_than_nu(name):
+    """Rows on the boundary are inside; of a ball those within rounding of the radius."""
+    X, data = rows(), DATASETS["glass"]
+    fitted = METHODS[name].fit(X, data, small_setting(name), 0, "converged", 0.1)
+    detector = fitted.detector
+    assert fitted.train_labels.sum() <= 12
+    assert not fitted.train_labels[detector.train_decision_ >= 0].any()
+    if detector.boundary_ != "ball":
+        return
+    codes = detector.train_codes_.toarray()
+    distance = np.linalg.norm(codes - detector.train_coef_, axis=1)
+    radius = np.sqrt(detector.train_coef_ @ detector.train_coef_ - 2 * detector.train_offset_)
+    scale = np.sqrt((codes**2).sum(axis=1).mean())
+    assert fitted.train_labels[distance > radius + 1e-4 * scale].all()
+    assert not fitted.train_labels[distance <= radius].any()
+
+
+@pytest.mark.parametrize("name", [*LEARNERS, *VARIANTS])
+def test_labels_do_not_touch_the_view_without_them(name):
+    """Neither the paper's settings of a set, which labels picked, nor the share of outliers, nor the labels."""
+    X, method = rows(), METHODS[name]
+    y = np.arange(len(X)) < 6
+    data = DATASETS["glass"]
+    other = replace(data, sparsity=1, nu=0.4, n_outliers=99, settings={}, published={})
+    assert method.fixed(data) == method.fixed(other)
+    setting = json.dumps(method.fixed(data))
+    task = Task("whole", "unlabelled", data.name, name, setting)
+    run = EXPERIMENTS["whole"].run(task, data, Rows(X, y), method, 0)
+    swapped = EXPERIMENTS["whole"].run(task, other, Rows(X, ~y), method, 0)
+    assert swapped.auroc == pytest.approx(1.0 - run.auroc, abs=1e-12)
+    assert (swapped.tpr, swapped.tnr) == pytest.approx((1.0 - run.tnr, 1.0 - run.tpr), abs=1e-12)
+    assert np.isfinite(run.auroc)
+
+
+def totals(name, X, data, draw, **setting):
+    history = METHODS[name].fit(X, data, setting, draw, "converged", data.nu).history()
+    return np.array([history["start"], *history["total"]])
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_no_sweep_with_the_boundary_fixed_raises_the_objective(name):
+    X, data = rows(), DATASETS["glass"]
+    for draw in range(4):
+        curve = totals(name, X, data, draw, **small_setting(name))
+        assert len(curve) == 7
+        assert np.diff(curve).max() <= 1e-8 * np.abs(curve).max()
+        assert curve[-1] < curve[0]
+
+
+@pytest.mark.parametrize("name", ["kdl", "kdl_hinge", "kdl_ball"])
+def test_on_glass_multipliers_raise_the_objective_and_a_fixed_boundary_does_not(name):
+    if not (REAL / "glass.mat").exists():
+        pytest.skip("the paper's data set glass is not here")
+    data = DATASETS["glass"]
+    X = fetch.rows(data, str(REAL)).X
+    curve = totals(name, X, data, 0, **data.settings["kdl"], kernel_gamma=8.0)
+    largest = np.diff(curve).max() / np.abs(curve).max()
+    assert largest > 0.1 if name == "kdl" else largest <= 1e-8
+
+
+def test_variants_are_in_the_columns_and_the_curves_and_in_no_other_experiment():
+    names = ("dl", "dl_multipliers", "dl_hinge", "dl_ball")
+    plan = Plan([DATASETS["pendigits"]], [METHODS[name] for name in names], "quick")
+    none = {name: EXPERIMENTS[name].plan(plan, None) for name in EXPERIMENTS if name != "kfold"}
+    count = {
+        (experiment, name, view): sum((task.method, task.view) == (name, view) for task in tasks)
+        for experiment, tasks in none.items()
+        for name in names
+        for view in ("published", "converged", "unlabelled")
+    }
+    assert {key[0] for key, n in count.items() if n and METHODS[key[1]].of} == {"whole", "convergence"}
+    assert [count["whole", name, "converged"] for name in names] == [20, 0, 20, 20]
+    assert [count["whole", name, "unlabelled"] for name in names] == [20, 5, 5, 5]  # for "quick" fewer draws
+    assert [count["convergence", name, "converged"] for name in names] == [3, 0, 3, 3]
+    assert [count["convergence", name, "published"] for name in names] == [1, 0, 0, 0]
+    near = Plan([DATASETS["pendigits"]], plan.methods, "full", near=1)
+    assert near.settings(METHODS["dl_ball"], DATASETS["pendigits"]) == near.settings(
+        METHODS["dl"], DATASETS["pendigits"]
+    )

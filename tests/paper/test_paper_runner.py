@@ -138,6 +138,40 @@ def test_measures_are_of_labels_and_scores(whole):
     assert one["ap"] == pytest.approx(average_precision_score(y, scores))
 
 
+FORMS = ("", ", multipliers", ", hinge", ", ball")
+
+
+def lines_of(path):
+    lines = [text for text in path.read_text().splitlines() if text.startswith("|")]
+    return [[cell.strip() for cell in text.split("|")[1:-1]] for text in lines]
+
+
+def test_the_tables_have_the_forms_of_the_coupling(whole, tmp_path):
+    folder, _ = whole
+    names = [f"{name}{form.replace(', ', '_')}" for name in ("dl", "kdl") for form in FORMS]
+    options = {"experiments": ["whole", "convergence"], "views": ["converged", "unlabelled"]}
+    evaluated(folder, tmp_path / "out", methods=names, **options)
+    assert (results(tmp_path / "out")["error"] == "").all()
+    held = {path.stem: lines_of(path) for path in (tmp_path / "out" / "tables").glob("*.md")}
+    for table, label in (
+        ("max_ba", "DL-OCSVM"),
+        ("tpr_tnr", "DL-OCSVM"),
+        ("times", "DL-OCSVM"),
+        ("small", "KDL-OCSVM"),
+    ):
+        found = {row[1]: row[-1] for row in held[table][2:]}
+        assert set(found) == {f"{label}{form}" for form in FORMS if "multipliers" not in form}, table
+        assert "–" not in found.values(), table  # the column of exact solvers
+    both = {f"{label}{form}" for label in ("DL-OCSVM", "KDL-OCSVM") for form in FORMS}
+    assert {row[1] for row in held["unlabelled"][2:]} == both
+    assert all(row[2] == "3" for row in held["unlabelled"][2:])
+    assert {row[1] for row in held["coupling"][2:]} == {label for label in both if "multipliers" not in label}
+    for row in held["coupling"][2:]:
+        assert row[2:4] == ["3", "18"], row
+        assert row[4] == "0" or "," not in row[1], row  # a fixed boundary never raises F + eta G
+    assert {path.stem for path in (tmp_path / "out" / "figures").glob("*.svg")} == {"convergence", "coupling"}
+
+
 def test_kfold_tests_the_best_of_its_folds(whole):
     folder, _ = whole
     runs = results(folder / "out").query("experiment == 'kfold' and method == 'dl' and view == 'published'")

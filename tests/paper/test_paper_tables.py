@@ -1,5 +1,6 @@
 """Tables and figures of runs made up here, against plain loops over them."""
 
+import itertools
 import json
 import math
 import random
@@ -504,8 +505,9 @@ def test_every_table_and_figure_is_written(written):
         "cells",
         "flagged",
         "order",
+        "coupling",
     ]
-    assert list(FIGURES) == ["convergence", "beta", "beta_gamma", "outliers", "order"]
+    assert list(FIGURES) == ["convergence", "beta", "beta_gamma", "outliers", "order", "coupling"]
 
 
 def test_page_loads_nothing_and_says_how_it_was_made(written):
@@ -702,3 +704,91 @@ def test_order(rows, runs):
     one = (runs["experiment"] == "order") & (runs["part"] == "shuffled") & (runs["view"] == found["View"])
     fewer = runs.drop(runs.index[one & (runs["dataset"] == found["Data set"])][0])
     assert TABLES["order"](fewer, context()).rows[0][3] == "2 to 3"
+
+
+def variant(form):
+    one = Stub(f"atoms_{form}", f"Atoms, {form}", small=False, views=("converged",))
+    one.of, one.form = "atoms", form
+    return one
+
+
+def coupled(curves, part="sweeps"):
+    """Return runs of the experiment on convergence, and the context they are of, from F + eta G by method and draw."""
+    rows = []
+    for (name, draw), (start, *total) in curves.items():
+        extra = {"start": start, **dict.fromkeys(("total", "F", "G", "ba"), total)}
+        extra |= {"inner": [*total, *total], "sweep_ends": [2 * k for k in range(1, len(total) + 1)]}
+        row = {"experiment": "convergence", "view": "converged", "dataset": "ellipse", "method": name, "error": ""}
+        rows.append({**row, "setting": "{}", "draw": draw, "part": part, "ba": 0.5, "extra": json.dumps(extra)})
+    return frame(rows), context(methods=[*METHODS, variant("hinge"), variant("ball")])
+
+
+CURVES = {
+    ("atoms", 0): [4.0, 5.0, 3.0, 3.5],
+    ("atoms", 1): [4.0, 3.0, 3.0 + 1e-12, 2.0],
+    ("atoms_hinge", 0): [4.0, 3.0, 2.5, 2.5],
+    ("atoms_ball", 0): [8.0, 6.0, 6.0, 4.0],
+}
+
+
+def test_coupling_counts_the_sweeps_that_raise_the_objective():
+    table = TABLES["coupling"](*coupled(CURVES))
+    assert [row[:2] for row in table.rows] == [["ellipse", f"Atoms{form}"] for form in ("", ", hinge", ", ball")]
+    assert line(table, "ellipse", "Atoms") == {
+        "Data set": "ellipse",
+        "Method": "Atoms",
+        "Fits": "2",
+        "Sweeps": "6",
+        "Raised F + ηG": "2",
+        "Largest rise": "2.0e-01",
+        "Last / first": f"{(3.5 / 4 + 2 / 4) / 2:.3f}",
+    }
+    for form, last in (("hinge", "0.625"), ("ball", "0.500")):
+        found = line(table, "ellipse", f"Atoms, {form}")
+        assert (found["Raised F + ηG"], found["Largest rise"], found["Last / first"]) == ("0", "–", last)
+
+
+def test_coupling_takes_runs_that_lack_the_start(rows, runs):
+    """Nothing is known of their first sweep."""
+    (row,) = [
+        row
+        for row in rows
+        if (row["experiment"], row["view"], row["dataset"]) == ("convergence", "converged", "ellipse")
+    ]
+    total = json.loads(row["extra"])["total"]
+    found = line(TABLES["coupling"](runs, context()), "ellipse", "Atoms")
+    assert found["Sweeps"] == f"{len(total) - 1}"
+    assert found["Raised F + ηG"] == f"{sum(b > a for a, b in itertools.pairwise(total))}"
+
+
+def test_figure_of_coupling_rings_the_rises():
+    figure, caption = FIGURES["coupling"](*coupled(CURVES))
+    (axes,) = figure.axes
+    drawn = [(line.get_linestyle(), list(line.get_xdata()), list(line.get_ydata())) for line in axes.get_lines()]
+    for curve in CURVES.values():
+        wanted = [100 * (value / curve[0] - 1) for value in curve]
+        assert any(style == "-" and x == [0, 1, 2, 3] and np.allclose(y, wanted) for style, x, y in drawn)
+    rings = [(at, value) for style, x, y in drawn if style == "None" for at, value in zip(x, y, strict=True)]
+    assert rings == [(1, pytest.approx(25.0)), (3, pytest.approx(-12.5))]
+    assert "1 to 2 draws" in caption
+
+
+def test_figure_of_convergence_has_a_line_for_every_form():
+    runs, held = coupled({key: curve for key, curve in CURVES.items() if key[1] == 0}, part="")
+    figure, caption = FIGURES["convergence"](runs, held)
+    (inner,) = [axes for axes in figure.axes if axes.get_legend()]
+    assert [text.get_text() for text in inner.get_legend().get_texts()] == ["converged", "hinge", "ball"]
+    total = next(axes for axes in figure.axes if "L, total error" in axes.get_title() + axes.get_title(loc="left"))
+    assert [list(line.get_ydata()) for line in total.get_lines()] == [
+        CURVES[name, 0][1:] for name, d in CURVES if not d
+    ]
+    assert "converged, hinge and ball" in caption
+    assert "a bound on F + G" in caption
+
+
+def test_unlabelled_says_what_variants_are(runs):
+    about = "“hinge”: the paper's settings"
+    assert not any(about in note for note in TABLES["unlabelled"](runs, context()).notes)
+    renamed = runs.replace({"method": {"lately": "atoms_hinge"}})
+    notes = TABLES["unlabelled"](renamed, context(methods=[*METHODS, variant("hinge")])).notes
+    assert any(note.startswith(about) for note in notes)

@@ -99,6 +99,10 @@ class Method(ABC):
         Whether the published K-fold experiment scales training and test rows each by themselves.
     order : int
         Its place among the columns of tables.
+    of : str
+        Of a variant: the name of the method that it is one of, whose settings in the paper it takes, too.
+    form : str
+        What tells a method from its variants, where it has any.
     """
 
     label: ClassVar[str]
@@ -111,6 +115,8 @@ class Method(ABC):
     scaling: ClassVar[Literal["standard", "frobenius"]] = "standard"
     parts_apart: ClassVar[bool] = False
     order: ClassVar[int] = 99  # of columns in tables
+    of: ClassVar[str] = ""
+    form: ClassVar[str] = ""
 
     @property
     def name(self) -> str:
@@ -120,6 +126,10 @@ class Method(ABC):
     def takes(self, data: DataSet) -> bool:
         """Whether the paper, or this evaluation, gives it this data set."""
         return True
+
+    def best(self, data: DataSet) -> Mapping[str, float]:
+        """Return the settings that the paper calls best; none where it gives none."""
+        return data.settings.get(self.of or self.name, {})
 
     def draws(self, wanted: int, view: View) -> int:
         """Return how many draws to run where so many dictionaries are wanted."""

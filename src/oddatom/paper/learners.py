@@ -1,4 +1,4 @@
-"""What the files of the paper's four learners share: grids, the two ways to fit, and what is read off a fit."""
+"""What the files of the paper's four learners and their variants share: grids, ways to fit, what is read off a fit."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from oddatom.boundary.plane import at_origin
 from oddatom.exceptions import OddAtomWarning
 from oddatom.paper.base import DataSet, Effort, Method, Setting, View
 from oddatom.paper.program import SWEEPS, Alternation
@@ -35,8 +36,10 @@ class FittedLearner:
     def __init__(self, detector: Any) -> None:
         self.detector = detector
         decision = detector.train_decision_
-        scale = np.sqrt((detector.train_codes_.data**2).sum() / decision.size)  # rows this near are on the margin
-        self.train_labels = decision < -1e-6 * scale * np.linalg.norm(detector.train_coef_)
+        curvature = float(detector.boundary_ == "ball")
+        scale = float(np.sqrt((detector.train_codes_.data**2).sum() / decision.size))
+        svm = at_origin(0, curvature)._replace(w=detector.train_coef_, scale=scale)
+        self.train_labels = decision < -(1.0 + curvature) * svm.tolerance  # rows this near are on the boundary
         self.train_scores = -decision
         exact = bool(detector.history_["gap"][-1] <= 1e-8)  # the gap itself is rounding, and differs by process
         self.extra = {"n_active": int(detector.active_atoms_.sum()), "exact": exact}
@@ -51,13 +54,17 @@ class FittedLearner:
         with quiet():
             return np.asarray(-self.detector.score_samples(X))
 
-    def history(self) -> dict[str, list[float]]:
-        """Return F, G and their sum by sweep, and the Lagrangian after every atom, where it was tracked."""
+    def history(self) -> dict[str, Any]:
+        """Return F, G and F + eta G by sweep, and what a sweep lowers after every atom, where it was tracked.
+
+        That is the Lagrangian, or with the boundary fixed a bound on F + eta G. "start" is F + eta G before any sweep.
+        """
         history = self.detector.history_
         curves = {name: [float(value) for value in history[name][1:]] for name in ("F", "G", "total")}
+        start = {"start": float(history["total"][0])}
         sweeps = [sweep[1:].tolist() for sweep in history.lagrangian]
         ends = np.cumsum([len(sweep) for sweep in sweeps]).tolist()
-        return {**curves, "inner": [value for sweep in sweeps for value in sweep], "sweep_ends": ends}
+        return {**curves, **start, "inner": [value for sweep in sweeps for value in sweep], "sweep_ends": ends}
 
 
 class FittedProgram:
@@ -84,13 +91,19 @@ class FittedProgram:
 
 
 class Learner(Method):
-    """One of the paper's four: exact solvers in the view "converged", the published program's steps in "published"."""
+    """One of the paper's four, or a variant of one.
 
-    views = ("published", "converged", "unlabelled")
+    In the view "published" it takes the published program's steps, in "converged" exact solvers; both have the paper's
+    settings. In "unlabelled" it is the detector as it comes, a variant the detector with the paper's settings.
+    """
+
+    views: ClassVar[tuple[View, ...]] = ("published", "converged", "unlabelled")
+    form = "multipliers"
     dictionaries = True
     scaling = "frobenius"
     parts_apart = True
-    detector: ClassVar[type]
+    detector: ClassVar[Any]
+    changed: ClassVar[Mapping[str, Any]] = {}  # of a variant: where its settings are not the paper's
     program: ClassVar[type[Alternation] | None] = None  # what the published program does
     early: ClassVar[Mapping[str, Any]] = {}  # where there is none: solvers of the detector that stop early
     grids: ClassVar[Mapping[str, Sequence[float]]]  # the paper's, by name of the setting
@@ -105,12 +118,12 @@ class Learner(Method):
     def grid(self, data: DataSet, effort: Effort) -> Sequence[Setting]:
         """Return the paper's grid; or its best values, and a few of those that it does not name."""
         quick = {name: values[-1:] if data.n_rows > MANY_ROWS else values for name, values in self.quick.items()}
-        best = {name: (value,) for name, value in data.settings.get(self.name, {}).items()}
+        best = {name: (value,) for name, value in self.best(data).items()}
         grids = {**self.grids, **quick, **best} if effort == "quick" else {**self.grids, **_with(self.grids, best)}
         return [dict(zip(grids, values, strict=True)) for values in product(*grids.values())]
 
     def fixed(self, data: DataSet) -> Setting:
-        """Return the detector's own defaults."""
+        """Return what the detector is made with anyway: its defaults, of a variant the paper's settings."""
         return {}
 
     def fit(
@@ -128,8 +141,9 @@ class Learner(Method):
         named["verbose"] = 2 if watched else 0
         if view != "unlabelled":
             named |= {"n_nonzero": data.sparsity, "nu": nu, **(self.early if view == "published" else {})}
+        make = self.detector if view == "unlabelled" and not self.of else self.detector.paper
         with quiet():
-            fitted = FittedLearner(self.detector(random_state=draw, **named).fit(X))
+            fitted = FittedLearner(make(random_state=draw, **named, **self.changed).fit(X))
         if view == "unlabelled":  # as a user has them, not as the last sweep left them
             fitted.train_scores, fitted.train_labels = fitted.scores(X), fitted.labels(X)
         return fitted

@@ -50,7 +50,7 @@ class Plan:
         grid = list(method.grid(data, self.effort))
         best = [s for s in method.grid(data, "quick") if s in grid]
         if self.near is not None:
-            for name, value in data.settings.get(method.name, {}).items():
+            for name, value in method.best(data).items():
                 points = sorted({s[name] for s in grid})
                 grid = [s for s in grid if abs(points.index(s[name]) - points.index(value)) <= self.near]
         # Multiples of the golden ratio are spread evenly in every stretch of the grid, whatever its sides are.
@@ -64,9 +64,13 @@ class Plan:
         """Return every method with the sets that it takes."""
         return [(data, method) for data in self.datasets for method in self.methods if method.takes(data)]
 
-    def learners(self) -> list[tuple[DataSet, Method]]:
-        """Return the pairs of methods that start from a dictionary and have a converged view."""
-        return [(data, method) for data, method in self.pairs() if method.dictionaries and "converged" in method.views]
+    def learners(self, variants: bool = False) -> list[tuple[DataSet, Method]]:
+        """Return the pairs of methods that start from a dictionary and have a converged view, variants if wanted."""
+        return [
+            (data, method)
+            for data, method in self.pairs()
+            if method.dictionaries and "converged" in method.views and (variants or not method.of)
+        ]
 
 
 def best_setting(method: Method, data: DataSet) -> Setting:

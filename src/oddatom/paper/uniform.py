@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from oddatom.arrays.threads import threads
-from oddatom.boundary.plane import OneClassFit
+from oddatom.boundary.plane import at_origin
 from oddatom.coding import batch_omp
 from oddatom.learners.alternate import Model
 from oddatom.learners.dl import DL
@@ -88,7 +88,7 @@ def learn_uniform(
     """Sweep over the atoms from D; return the dictionary and which atoms still have codes."""
     learner = DL(s=s, penalty=penalty, nu=1.0, eta=0.0)
     n = D.shape[0]
-    no_plane = OneClassFit(np.zeros(n), 0.0, 0.0, 0.0, 0.0, True, 0, 0.0)
+    no_plane = at_origin(n)
     with threads(None):
         group = ShardGroup([LocalShard(Y)])
         counts, _ = group.sum(SweepPasses.encode, D, s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from oddatom.paper.base import DataSet, Method, Rows, Run, Task
+from oddatom.paper.base import SEEDS, DataSet, Method, Rows, Run, Task, View
 from oddatom.paper.learners import MANY_ROWS
 from oddatom.paper.planning import Plan, judged, make_task, timed_fit
 
@@ -23,10 +23,18 @@ def plan(plan: Plan, done: pd.DataFrame) -> list[Task]:
         for view in plan.views_of(method):
             settings = [method.fixed(data)] if view == "unlabelled" else plan.settings(method, data)
             settings = sorted(settings, key=lambda setting: [setting.get(name, 0.0) for name in method.shared])
-            slow = plan.quick and view == "unlabelled" and data.small and data.n_rows > MANY_ROWS
-            draws = method.draws(min(QUICK_DICTIONARIES, plan.dictionaries) if slow else plan.dictionaries, view)
+            draws = method.draws(min(_most(plan, data, method, view), plan.dictionaries), view)
             tasks += [make_task("whole", view, data, method, s, draw) for s in settings for draw in range(draws)]
     return tasks
+
+
+def _most(plan: Plan, data: DataSet, method: Method, view: View) -> int:
+    """Return how many dictionaries there may be: without labels, where means are shown, fewer do for "quick"."""
+    if not plan.quick or view != "unlabelled":
+        return plan.dictionaries
+    if method.of:
+        return SEEDS
+    return QUICK_DICTIONARIES if data.small and data.n_rows > MANY_ROWS else plan.dictionaries
 
 
 def run(task: Task, data: DataSet, rows: Rows, method: Method, seed: int) -> Run:

@@ -23,6 +23,7 @@ COLOURS: tuple[str, ...] = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00
 COLOURS += ("#8C8C00", "#882255", "#999999", "#332288", "#44AA99")
 MARKERS = "osD^vPXd*<>h"
 VIEW_COLOURS = {"published": "#0072B2", "converged": "#D55E00"}
+FORM_LOOKS = ((VIEW_COLOURS["converged"], "^"), *zip(COLOURS[2:], MARKERS[1:], strict=False))  # first the paper's form
 VIEW_NAMES = {"published": "as published", "converged": "converged"}
 MUTED, RULE = "#5c6570", "#d5d5d5"
 WIDTH = 10.0  # inches

@@ -17,9 +17,9 @@ def build(runs: pd.DataFrame, context: Context) -> Table | None:
     chosen, notes = select(runs, context, ["whole"])
     rows = []
     for data, method, group in pairs(chosen, context):
-        if method.name not in data.settings:
+        if not method.best(data):
             continue
-        held = at_setting(group, data.settings[method.name]).dropna(subset=["ba"])
+        held = at_setting(group, method.best(data)).dropna(subset=["ba"])
         outliers = data.n_outliers / data.n_rows
         for view, said in _VIEWS.items():
             here = held[held["view"] == view]
