@@ -172,7 +172,7 @@ def _growth(r: dict[str, Any]) -> list[str]:
     return [
         "## Growth and scoring",
         "",
-        "`DLOCSVM()` on 10 features, all cores. Peak memory is what the fit adds to a process that holds the data.",
+        "`DLOCSVM.paper()` on 10 features, all cores. Peak memory is what the fit adds to a process with the data.",
         "",
         *_rows(r),
     ]

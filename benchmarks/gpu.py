@@ -65,7 +65,7 @@ def best(function, repeat, on_gpu):
 
 def fitted(X, device, repeat=2, **more):
     """Return a fitted model and the shortest time of its fit."""
-    model = DLOCSVM(**SETTINGS, **more)
+    model = DLOCSVM.paper(**SETTINGS, **more)
     if device.type == "cpu":
         return model, best(lambda: model.fit(X.numpy()), repeat, False)
     model.set_params(device=str(device))
@@ -131,7 +131,7 @@ def streamed(n_rows, device):
 
     def fit():
         source = TensorSource(X, device, stream=True)
-        model = DLOCSVM(**SETTINGS)
+        model = DLOCSVM.paper(**SETTINGS)
         model.n_features_in_ = M
         fit_source(model, source, X, None)
         return model

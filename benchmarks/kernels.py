@@ -37,8 +37,8 @@ def small_sets() -> dict[str, object]:
         beta, alpha = x["kdpl"]
         scaled = X / np.linalg.norm(X)
         functions = {
-            "kdl": lambda X=X, x=x, common=common: KDLOCSVM(beta=x["kdl"], **common).fit(X),
-            "kdpl": lambda X=X, b=beta, a=alpha, common=common: KDPLOCSVM(beta=b, alpha=a, **common).fit(X),
+            "kdl": lambda X=X, x=x, common=common: KDLOCSVM.paper(beta=x["kdl"], **common).fit(X),
+            "kdpl": lambda X=X, b=beta, a=alpha, common=common: KDPLOCSVM.paper(beta=b, alpha=a, **common).fit(X),
             "ocsvm": lambda X=scaled, nu=x["nu"]: OneClassSVM(kernel="rbf", nu=nu).fit(X),
         }
         with warnings.catch_warnings():
@@ -57,7 +57,7 @@ def rows(n: int) -> np.ndarray:
 def nystroem(n: int) -> dict[str, float]:
     """Seconds of a fit and of scoring n × 10 rows with 256 landmarks, and how much memory they took at the peak."""
     X = rows(n)
-    detector = KDLOCSVM(approximation=256, n_nonzero=3, random_state=0)
+    detector = KDLOCSVM.paper(approximation=256, n_nonzero=3, random_state=0)
     warnings.simplefilter("ignore")
     detector.fit(X[:2000])  # compile
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

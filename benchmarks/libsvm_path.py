@@ -15,7 +15,7 @@ from oddatom.boundary.libsvm_smo import walk
 def compare(name):
     """Print how long both take on the codes of a set, scaled so that rows have a norm of about one."""
     nu = PAPER[name]["nu"]
-    X = scipy.sparse.csr_array(DLOCSVM(random_state=0, **PAPER[name]).fit(load(name)).train_codes_)
+    X = scipy.sparse.csr_array(DLOCSVM.paper(random_state=0, **PAPER[name]).fit(load(name)).train_codes_)
     X = X * np.sqrt(X.shape[0])
     slots, dense = _slots(X), X.toarray()
     walk(*slots, X.shape[1], nu, TOL, 1)  # compile

@@ -30,10 +30,10 @@ LANDMARKS, ATOMS, NONZERO = 32, 16, 3
 COMMON = {"n_atoms": ATOMS, "n_nonzero": NONZERO, "max_iter": 2, "nu": 0.1, "random_state": 0}
 NYSTROEM = {**COMMON, "approximation": LANDMARKS}
 KINDS = {
-    "DLOCSVM": (DLOCSVM, COMMON),
-    "DPLOCSVM": (DPLOCSVM, COMMON),
-    "KDLOCSVM": (KDLOCSVM, NYSTROEM),
-    "KDPLOCSVM": (KDPLOCSVM, NYSTROEM),
+    "DLOCSVM": (DLOCSVM.paper, COMMON),
+    "DPLOCSVM": (DPLOCSVM.paper, COMMON),
+    "KDLOCSVM": (KDLOCSVM.paper, NYSTROEM),
+    "KDPLOCSVM": (KDPLOCSVM.paper, NYSTROEM),
     "LinearOneClassSVM": (LinearOneClassSVM, {"nu": 0.1}),
     "OddAtomDetector": (OddAtomDetector, {"random_state": 0}),
 }

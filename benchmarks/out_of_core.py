@@ -78,7 +78,7 @@ def child(paths: list[str], in_memory: bool, sweeps: int) -> None:
     """Fit, and print what it took."""
     from oddatom import DLOCSVM
 
-    model = DLOCSVM(n_atoms=ATOMS, n_nonzero=NONZERO, max_iter=sweeps, nu=0.1, random_state=0)
+    model = DLOCSVM.paper(n_atoms=ATOMS, n_nonzero=NONZERO, max_iter=sweeps, nu=0.1, random_state=0)
     started = time.perf_counter()
     X = paths
     if in_memory:

@@ -24,8 +24,8 @@ def fits() -> dict[str, object]:
         X = load(name)
         pair = {**settings, **PAPER_PAIRS[name]}
         functions = {
-            "dpl": lambda X=X, pair=pair: DPLOCSVM(random_state=0, **pair).fit(X),
-            "dl": lambda X=X, settings=settings: DLOCSVM(random_state=0, **settings).fit(X),
+            "dpl": lambda X=X, pair=pair: DPLOCSVM.paper(random_state=0, **pair).fit(X),
+            "dl": lambda X=X, settings=settings: DLOCSVM.paper(random_state=0, **settings).fit(X),
         }
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -50,7 +50,7 @@ def scoring() -> dict[str, object]:
     """1,000,000 × 10 rows: score_samples over Y @ W.T for W of the shape of the dictionary, and over Y @ w."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1_000_000, 10)) @ rng.standard_normal((10, 10)) + 5.0
-    model = DPLOCSVM(random_state=0, beta=0.02, alpha=0.0).fit(X[:20_000])
+    model = DPLOCSVM.paper(random_state=0, beta=0.02, alpha=0.0).fit(X[:20_000])
     W = rng.standard_normal(model.dictionary_.shape)
     w = W[0].copy()
     model.score_samples(X)

@@ -72,7 +72,7 @@ def examples(X: np.ndarray) -> dict[Callable[..., Any], Example]:
     chunks = [X[start : start + CHUNK_ROWS] for start in range(0, N_ROWS, CHUNK_ROWS)]
     ensemble = OddAtomDetector(random_state=0).fit(X).ensemble_
     parts = [ensemble.parts(chunk) for chunk in chunks]
-    model = DLOCSVM(random_state=0).fit(X)
+    model = DLOCSVM.paper(random_state=0).fit(X)
     D, s = model.components_, min(model.n_nonzero_, model.components_.shape[0])
     codes = [batch_omp(model.scaling_.apply(chunk), D, s) for chunk in chunks]
     coded_chunks: Example = [(each, model.coef_, model.code_statistics_) for each in codes]

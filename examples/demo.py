@@ -18,7 +18,7 @@ def main() -> None:
     X, label = digits.data[kept], digits.target[kept]
 
     print("Fitting. The very first run compiles the kernels, which takes about half a minute; later ones do not.")
-    detector = DLOCSVM(n_atoms=64, n_nonzero=12, beta=0.02, nu=0.15, random_state=0).fit(X)
+    detector = DLOCSVM.paper(n_atoms=64, n_nonzero=12, beta=0.02, nu=0.15, random_state=0).fit(X)
     score = detector.score_samples(X)
     odd = np.argsort(score, kind="stable")[:10]
 

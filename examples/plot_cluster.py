@@ -29,7 +29,7 @@ patches = image.reshape(height, 4, width, 4, 3).swapaxes(1, 2).reshape(height * 
 print(f"{patches.shape[0]:,} rows × {patches.shape[1]} features")
 
 settings = {"n_atoms": 12, "n_nonzero": 3, "beta": 0.01, "scoring": "residual", "init": "data", "random_state": 0}
-here = DLOCSVM(**settings).fit(patches)
+here = DLOCSVM.paper(**settings).fit(patches)
 
 # %%
 # On the cluster
@@ -42,7 +42,7 @@ cluster = LocalCluster(
 )
 client = Client(cluster)
 rows = da.from_array(patches, chunks=(4240, 48))
-there = DLOCSVM(**settings).fit(rows)
+there = DLOCSVM.paper(**settings).fit(rows)
 lazy = there.score_samples(rows)  # as lazy as the rows; workers score theirs
 scores = lazy.compute()
 client.close()

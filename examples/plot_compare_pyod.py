@@ -3,8 +3,8 @@ Beside PyOD's detectors
 =======================
 
 ``oddatom.pyod`` has the detectors as PyOD has its own, so that they can be compared, combined and swapped by name.
-Three bundled sets whose labels are known and not shown to any detector; every one at its defaults, but ``DLOCSVM`` with
-the score "residual". Three small sets say little about detectors in general: for 19 sets see :doc:`/untuned`.
+Three bundled sets whose labels are known and not shown to any detector; every one at its defaults. Three small sets say
+little about detectors in general: for 19 sets see :doc:`/untuned` and :doc:`/learners`.
 """
 
 # %%
@@ -12,8 +12,6 @@ the score "residual". Three small sets say little about detectors in general: fo
 # --------
 # Anomalies are a class that is rare here: malignant cases among benign ones, other digits among zeros, wines of
 # another grower.
-
-import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,7 +27,6 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from oddatom import DegenerateMarginWarning
 from oddatom.pyod import DLOCSVM, OddAtom
 
 
@@ -52,11 +49,11 @@ sets = {
 # The detectors
 # -------------
 # PyOD's contract: ``fit``, then ``decision_scores_``, the higher the odder. Rows are standardised for those that
-# measure distances; ``OddAtom`` scales by itself and gets the rows as they are.
+# measure distances; ``OddAtom`` and ``DLOCSVM`` scale by themselves and get the rows as they are.
 
 detectors = {
     "OddAtom": lambda seed: OddAtom(random_state=seed),
-    "DLOCSVM, residual": lambda seed: DLOCSVM(scoring="residual", random_state=seed),
+    "DLOCSVM": lambda seed: DLOCSVM(random_state=seed),
     "IForest": lambda seed: IForest(random_state=seed),
     "KNN": lambda seed: KNN(),
     "LOF": lambda seed: LOF(),
@@ -64,8 +61,7 @@ detectors = {
     "COPOD": lambda seed: COPOD(),
     "HBOS": lambda seed: HBOS(),
 }
-own_scaling = {"OddAtom"}
-warnings.filterwarnings("ignore", category=DegenerateMarginWarning)  # of centred rows: the residual needs no margin
+own_scaling = {"OddAtom", "DLOCSVM"}
 
 auroc, precision = (np.zeros((len(detectors), len(sets))) for _ in range(2))
 n_draws = 3

@@ -24,7 +24,7 @@ kept = np.flatnonzero((digits.target == 0) | (rng.uniform(size=digits.target.siz
 X, stray = digits.data[kept], digits.target[kept] != 0
 print(f"{(~stray).sum()} zeros, {stray.sum()} strays")
 
-detector = DLOCSVM(n_atoms=24, n_nonzero=4, beta=0.02, scoring="residual", init="data", random_state=0).fit(X)
+detector = DLOCSVM.paper(n_atoms=24, n_nonzero=4, beta=0.02, scoring="residual", init="data", random_state=0).fit(X)
 print(f"{detector.components_.shape[0]} of {detector.active_atoms_.size} atoms are in use")
 
 # %%
@@ -85,7 +85,7 @@ plt.show()
 
 found = {}
 for seed in range(5):
-    model = DLOCSVM(n_atoms=24, n_nonzero=4, beta=0.02, init="data", random_state=seed).fit(X)
+    model = DLOCSVM.paper(n_atoms=24, n_nonzero=4, beta=0.02, init="data", random_state=seed).fit(X)
     for name, score in model.score_parts(X).items():
         found.setdefault(name, []).append((roc_auc_score(stray, -score), average_precision_score(stray, -score)))
 for name, results in found.items():

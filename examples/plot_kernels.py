@@ -26,9 +26,9 @@ is_planted = np.arange(len(X)) >= len(flowers)
 
 common = {"beta": 0.01, "scoring": "residual", "init": "data", "random_state": 0}
 detectors = {
-    "DLOCSVM": DLOCSVM(n_atoms=4, n_nonzero=1, **common),
-    'KDLOCSVM, gamma="scale"': KDLOCSVM(n_atoms=8, n_nonzero=2, kernel_params={"coding": "gram"}, **common),
-    "KDLOCSVM, gamma=3000": KDLOCSVM(n_atoms=8, n_nonzero=2, kernel_params={"coding": "gram"}, gamma=3000, **common),
+    "DLOCSVM": DLOCSVM.paper(n_atoms=4, n_nonzero=1, **common),
+    'KDLOCSVM, gamma="scale"': KDLOCSVM.paper(n_atoms=8, n_nonzero=2, kernel_params={"coding": "gram"}, **common),
+    "KDLOCSVM, gamma=3000": KDLOCSVM.paper(n_atoms=8, n_nonzero=2, kernel_params={"coding": "gram"}, gamma=3000, **common),
     "OddAtomDetector": OddAtomDetector(random_state=0),
 }
 lengths, widths = np.meshgrid(np.linspace(0.5, 7.5, 120), np.linspace(-0.2, 2.8, 90))
@@ -68,7 +68,7 @@ for score, color in (("residual", "C0"), ("margin", "C1")):
             [
                 roc_auc_score(is_planted, -model.fit(X).score_samples(X))
                 for model in (
-                    KDLOCSVM(
+                    KDLOCSVM.paper(
                         8,
                         2,
                         beta=0.01,
@@ -88,7 +88,7 @@ for score, color in (("residual", "C0"), ("margin", "C1")):
     axis.fill_between(gammas, found.min(axis=1), found.max(axis=1), color=color, alpha=0.15, linewidth=0)
     axis.plot(gammas, found.mean(axis=1), color=color, marker="o", markersize=4, label=f'scoring="{score}"')
 for name in ("scale", "median"):
-    gamma = KDLOCSVM(8, 2, beta=0.01, gamma=name, nu=0.3, random_state=0).fit(X).gamma_
+    gamma = KDLOCSVM.paper(8, 2, beta=0.01, gamma=name, nu=0.3, random_state=0).fit(X).gamma_
     axis.axvline(gamma, color="0.5", linestyle=":", linewidth=1)
     axis.annotate(f' "{name}"', (gamma, 0.02), xycoords=("data", "axes fraction"), color="0.4", fontsize=9)
 axis.axhline(0.5, color="black", linestyle="--", linewidth=1)
@@ -105,5 +105,5 @@ plt.show()
 model = detectors["KDLOCSVM, gamma=3000"]
 Y = X / model.scale_
 K = np.exp(-3000 * ((Y[:, None] - Y[None]) ** 2).sum(axis=2))
-by_hand = KDLOCSVM(n_atoms=8, n_nonzero=2, kernel="precomputed", kernel_params={"coding": "gram"}, **common).fit(K)
+by_hand = KDLOCSVM.paper(n_atoms=8, n_nonzero=2, kernel="precomputed", kernel_params={"coding": "gram"}, **common).fit(K)
 print(f"largest difference of two scores: {np.abs(by_hand.score_samples(K) - model.score_samples(X)).max():.0e}")

@@ -67,7 +67,7 @@ print(f"{X.shape[0]} texts × {X.shape[1]} words, {X.nnz / X.shape[0] / X.shape[
 # ----------------
 # Ten atoms, two to a text. What an atom is made of can be read.
 
-detector = DLOCSVM(n_atoms=10, n_nonzero=2, beta=0.01, scoring="residual", random_state=0).fit(X)
+detector = DLOCSVM.paper(n_atoms=10, n_nonzero=2, beta=0.01, scoring="residual", random_state=0).fit(X)
 codes = detector.transform(X)
 usage = np.asarray((codes != 0).mean(axis=0)).ravel()
 for i in np.argsort(-usage)[:5]:
@@ -101,7 +101,7 @@ plt.show()
 # was made for.
 
 choices = {
-    f"DLOCSVM,\n{n} atoms": DLOCSVM(n_atoms=n, n_nonzero=2, beta=0.01, scoring="residual", random_state=0)
+    f"DLOCSVM,\n{n} atoms": DLOCSVM.paper(n_atoms=n, n_nonzero=2, beta=0.01, scoring="residual", random_state=0)
     for n in (5, 10, 20, 40)
 }
 choices |= {"LinearOne-\nClassSVM": LinearOneClassSVM(nu=0.1), "OddAtom-\nDetector": OddAtomDetector(random_state=0)}
