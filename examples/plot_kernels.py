@@ -28,7 +28,9 @@ common = {"beta": 0.01, "scoring": "residual", "init": "data", "random_state": 0
 detectors = {
     "DLOCSVM": DLOCSVM.paper(n_atoms=4, n_nonzero=1, **common),
     'KDLOCSVM, gamma="scale"': KDLOCSVM.paper(n_atoms=8, n_nonzero=2, kernel_params={"coding": "gram"}, **common),
-    "KDLOCSVM, gamma=3000": KDLOCSVM.paper(n_atoms=8, n_nonzero=2, kernel_params={"coding": "gram"}, gamma=3000, **common),
+    "KDLOCSVM, gamma=3000": KDLOCSVM.paper(
+        n_atoms=8, n_nonzero=2, kernel_params={"coding": "gram"}, gamma=3000, **common
+    ),
     "OddAtomDetector": OddAtomDetector(random_state=0),
 }
 lengths, widths = np.meshgrid(np.linspace(0.5, 7.5, 120), np.linspace(-0.2, 2.8, 90))
@@ -105,5 +107,7 @@ plt.show()
 model = detectors["KDLOCSVM, gamma=3000"]
 Y = X / model.scale_
 K = np.exp(-3000 * ((Y[:, None] - Y[None]) ** 2).sum(axis=2))
-by_hand = KDLOCSVM.paper(n_atoms=8, n_nonzero=2, kernel="precomputed", kernel_params={"coding": "gram"}, **common).fit(K)
+by_hand = KDLOCSVM.paper(n_atoms=8, n_nonzero=2, kernel="precomputed", kernel_params={"coding": "gram"}, **common).fit(
+    K
+)
 print(f"largest difference of two scores: {np.abs(by_hand.score_samples(K) - model.score_samples(X)).max():.0e}")

@@ -157,6 +157,7 @@ FOUND = {
     "offsets from the last number": (LinearOneClassSVM, {"nu": 1.0}, Rows(12, 8, ("mostly_zero",), 1048575, 0, 0.5)),
     "linear margins beyond every float": (DPLOCSVM, {"beta": 0.02, "max_iter": 2}, Rows(2, 1, ("constant",))),
     "a mean in another order": (SVDD, {"nu": 0.1}, Rows(8, 2, ("few_values",), layout="F")),
+    "deviations that vanish": (SVDD, {"nu": 0.1}, Rows(2, 5, ("tiny", "binary"))),
     "a tail without a scale": (
         DPLOCSVM,
         {

@@ -15,6 +15,9 @@ from oddatom.rows.array.row_space import as_block, fit_rows
 CHUNK_ROWS = 16_384  # scored at a time
 
 
+LOST = 2.0**-500
+
+
 def fit_linear(X: Any, nu: float, weights: np.ndarray | None = None) -> tuple[OneClassFit, float, np.ndarray]:
     """Solve the SVM of dense or CSR rows X; return it with w in the units of X, the offset, and lam.
 
@@ -40,6 +43,7 @@ def fit_ball(
         rows = np.ascontiguousarray(rows)  # in any other order sums are rounded otherwise
         start = np.average(rows, axis=0, weights=weights)
         rows = rows - start
+        rows[np.abs(rows) < LOST] = 0.0  # beside entries of about one: their squares vanish
     fit, dual_coef = fit_rows(rows, nu, weights, curvature=1.0)
     square = max(fit.squared_radius, 0.0)
     offset = _in_units(-square - 2.0 * fit.tolerance, unit, X, "radius")

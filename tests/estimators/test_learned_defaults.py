@@ -1,0 +1,159 @@
+"""What the four learners answer at their defaults, on tables people have; and what they warn of."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.metrics import roc_auc_score
+
+import reference
+from oddatom import (
+    DLOCSVM,
+    DPLOCSVM,
+    KDLOCSVM,
+    KDPLOCSVM,
+    OddAtomWarning,
+    RankingWarning,
+    UnboundedObjectiveWarning,
+)
+from oddatom.coding import batch_omp, to_csr
+
+CLASSES = [DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM]
+PAPER = {
+    "boundary": "plane",
+    "coupling": ("eta", 1.0),
+    "coupling_form": "multipliers",
+    "trim": 0.0,
+    "scoring": "margin",
+    "scaling": None,
+}
+
+
+def slipped(X, n=6, seed=0):
+    """The rows with n gross cells, ten interquartile ranges off, and which rows those are."""
+    rng = np.random.default_rng(seed)
+    X, rows, columns = X.copy(), rng.choice(len(X), n, replace=False), rng.integers(0, X.shape[1], n)
+    low, high = np.quantile(X, (0.25, 0.75), axis=0)
+    X[rows, columns] = high[columns] + 10 * np.maximum(high - low, X.std(axis=0))[columns]
+    return X, np.isin(np.arange(len(X)), rows), columns, rows
+
+
+@pytest.mark.parametrize("data", [load_wine, load_diabetes, load_iris])
+@pytest.mark.parametrize("Class", CLASSES)
+def test_gross_cells_come_first(Class, data):
+    X, odd, _, _ = slipped(data().data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OddAtomWarning)  # nothing to warn of
+        model = Class(random_state=0).fit(X)
+    scores = model.score_samples(X)
+    assert roc_auc_score(odd, -scores) > 0.97
+    assert odd[np.argsort(scores)[:3]].all()
+    assert (model.predict(X[odd]) == -1).all()
+    assert np.mean(model.predict(X) == -1) <= 0.1
+
+
+@pytest.mark.parametrize("data", [load_wine, load_diabetes])
+@pytest.mark.parametrize(
+    ("Class", "scoring", "most", "share"),
+    [(DPLOCSVM, "loda", 1, 1.0), (DLOCSVM, "description_length", 2, 0.75), (DPLOCSVM, "description_length", 2, 0.75)],
+)
+def test_explanations_name_the_cell(Class, scoring, most, share, data):
+    """Among the first `most` features, against the median of all rows; a gross cell draws sparse codes towards it."""
+    named = []
+    for seed in range(3):
+        X, _, columns, rows = slipped(data().data, seed=seed)
+        contributions = Class(scoring=scoring, random_state=seed).fit(X).explain(X).contributions
+        order = (contributions[rows] - np.median(contributions, axis=0)).argsort(axis=1)
+        named += [column in order[k, :most] for k, column in enumerate(columns)]
+    assert np.mean(named) >= share
+
+
+@pytest.mark.parametrize("Class", CLASSES)
+def test_defaults_rank_where_the_papers_settings_do_not(Class):
+    """Malignant cases among benign ones."""
+    data = load_breast_cancer()
+    rng = np.random.default_rng(0)
+    rows = np.r_[np.flatnonzero(data.target == 1), rng.permutation(np.flatnonzero(data.target == 0))[:25]]
+    X, odd = data.data[rows], data.target[rows] == 0
+    assert roc_auc_score(odd, -Class(random_state=0).fit(X).score_samples(X)) > 0.85
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OddAtomWarning)
+        paper = Class.paper(scaling="robust", random_state=0).fit(X)
+    assert roc_auc_score(odd, -paper.score_samples(X)) < 0.7
+
+
+@pytest.mark.parametrize("Class", CLASSES)
+def test_paper_is_the_papers_settings(Class):
+    X = load_wine().data
+    kernel = {"kernel_params": {"coding": "correlation"}} if Class in CLASSES[2:] else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OddAtomWarning)
+        one = Class.paper(nu=0.2, random_state=0).fit(X)
+        two = Class(nu=0.2, random_state=0, **PAPER, **kernel).fit(X)
+    assert one.get_params() == two.get_params()
+    assert_array_equal(one.score_samples(X), two.score_samples(X))
+
+
+def test_a_score_that_is_upside_down():
+    X, odd, _, _ = slipped(load_wine().data)
+    with pytest.warns(RankingWarning, match=r"The margin of DLOCSVM is upside down: .* Set boundary='ball', another"):
+        model = DLOCSVM.paper(random_state=0).fit(X)
+    assert roc_auc_score(odd, -model.score_samples(X)) < 0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RankingWarning)
+        DLOCSVM(boundary="ball", scoring="margin", random_state=0).fit(X)
+    with pytest.warns(RankingWarning, match=r"The distance of KDLOCSVM is .* Set scoring='description_length'\.$"):
+        KDLOCSVM(scoring="margin", random_state=0).fit(X)
+
+
+def test_codes_that_outgrow_the_rows():
+    X = np.random.default_rng(0).normal(size=(3, 3)) + 2
+    with pytest.warns(
+        UnboundedObjectiveWarning, match=r"in 40 sweeps the norm of the codes grew from .* Lower coupling"
+    ):
+        model = DLOCSVM.paper(nu=0.3, max_iter=40, coupling=3.0, beta=0.01, random_state=0).fit(X)
+    norms = model.history_["code_norm"]
+    assert norms[-1] > 1e3 * norms[0]
+    assert norms[-1] == pytest.approx(np.sqrt((model.train_codes_.data**2).sum()))
+    for others in ({"coupling_form": "hinge"}, {"coupling_form": "hinge", "boundary": "ball"}, {"coupling": 0.1}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UnboundedObjectiveWarning)
+            settings = {"nu": 0.3, "max_iter": 40, "coupling": 3.0, "beta": 0.01, "random_state": 0, **others}
+            assert DLOCSVM.paper(**settings).fit(X).history_["total"].min() > -1
+
+
+@pytest.mark.parametrize("over", ["atom", "batch"])
+def test_batches_are_trimmed_over_the_rows_asked_for(over):
+    """sigma_1 of E + x d over the rows that use the atom, or over all of them, from their definitions."""
+    X = load_wine().data
+    model = DLOCSVM.paper(beta=0.02, n_nonzero=3, random_state=0).fit(X[:120])
+    beta = 0.02 if over == "atom" else 0.105
+    model.set_params(beta=beta)
+    new = X[120:]
+    Y, D = new / model.scale_, model.dictionary_
+    codes = to_csr(batch_omp(Y, D, 3), len(D)).toarray()
+    E = Y - codes @ D
+    kept, sigmas = codes.copy(), []
+    for i in range(len(D)):
+        rows = codes[:, i] != 0 if over == "atom" else np.ones(len(Y), bool)
+        sigmas.append(np.linalg.norm(E[rows] + np.outer(codes[rows, i], D[i]), 2) if rows.any() else 0.0)
+        kept[:, i] *= sigmas[-1] > beta
+    wanted = np.where(kept @ model.train_coef_ - model.train_offset_ <= 0, -1, 1)
+    assert_array_equal(model.detect_batch(new, over=over), wanted)
+    assert 0 < np.sum(np.array(sigmas) <= beta) < len(D)
+
+
+def test_another_word_for_the_rows_of_a_batch_is_refused():
+    model = DLOCSVM.paper(random_state=0).fit(load_wine().data)
+    with pytest.raises(ValueError, match=r"'over' parameter of DLOCSVM.detect_batch must be one of .* Got 'rows' inst"):
+        model.detect_batch(load_wine().data, over="rows")
+
+
+def test_the_plane_as_printed_is_half_of_the_svm():
+    """The paper's ‖w‖² without the half: with 2w and 2rho it is half of G, so that its eta is ½."""
+    X = np.random.default_rng(0).normal(size=(40, 3)) + 1
+    w, rho, _ = reference.one_class_svm(X, 0.2)
+    printed = (w / 2) @ (w / 2) - rho / 2 + np.maximum(rho / 2 - X @ w / 2, 0).sum() / (0.2 * 40)
+    assert printed == pytest.approx(reference.one_class_objective(X, w, rho, 0.2) / 2)
