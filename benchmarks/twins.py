@@ -19,13 +19,16 @@ from benchmarks._common import best_in_turn
 from oddatom import DLOCSVM, OddAtomDetector
 from oddatom.arrays.threads import threads
 from oddatom.arrays.twins import TWINS
-from oddatom.coding import batch_omp
+from oddatom.boundary.hinge_codes import hinge_codes
+from oddatom.coding import batch_omp, linear_codes
+from oddatom.coding.histograms import code_histograms
 from oddatom.ensemble import coded, joining, levels, naive_bayes, row_parts, tails
 from oddatom.estimators.odd_atom import CHUNK_ROWS
 from oddatom.kernels import formulas, pairs
 from oddatom.kernels.functions import Kernel
 from oddatom.scaling.linear import Scaling
-from oddatom.scores import description_length, margin
+from oddatom.scores import description_length, loda, margin
+from oddatom.scores.center_distance import distance
 from oddatom.scores.margin import linear_formula
 from oddatom.scores.terms import Terms, total
 
@@ -76,6 +79,9 @@ def examples(X: np.ndarray) -> dict[Callable[..., Any], Example]:
     D, s = model.components_, min(model.n_nonzero_, model.components_.shape[0])
     codes = [batch_omp(model.scaling_.apply(chunk), D, s) for chunk in chunks]
     coded_chunks: Example = [(each, model.coef_, model.code_statistics_) for each in codes]
+    full = [linear_codes(model.scaling_.apply(chunk) @ D.T, len(D)) for chunk in chunks]
+    histograms = code_histograms(full[0], len(D))
+    r, q = np.random.default_rng(2).standard_normal((2, N_ROWS))
     plane = np.random.default_rng(1).standard_normal(N_FEATURES)
     scaling, histogram, packed = ensemble.scaling, ensemble.histogram, ensemble.packed
     units = [chunk * scaling.unit for chunk in chunks]
@@ -94,6 +100,9 @@ def examples(X: np.ndarray) -> dict[Callable[..., Any], Example]:
         joining.join_formula: [(ensemble.z_scores(part), ensemble.weights) for part in parts],
         margin: coded_chunks,
         description_length: coded_chunks,
+        distance: coded_chunks,
+        loda: [(each, model.coef_, model.code_statistics_._replace(histograms=histograms)) for each in full],
+        hinge_codes: [(r, q, np.ones_like(r), 0.5, 1.0, 1.2)],
         linear_formula: [(chunk, Scaling(None, None, model.scaling_.scale), plane) for chunk in chunks],
     }
 

@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ensembles import CATEGORICAL, mixed, random_member
 from oddatom.arrays.twins import TWINS
 from oddatom.boundary.hinge_codes import hinge_codes
-from oddatom.coding import batch_omp
+from oddatom.coding import batch_omp, linear_codes
+from oddatom.coding.histograms import code_histograms
 from oddatom.ensemble import coded, joining, levels, naive_bayes, row_parts, tails
 from oddatom.ensemble.histogram import fit_histogram
 from oddatom.ensemble.packed import pack
@@ -17,7 +18,7 @@ from oddatom.kernels import formulas, pairs
 from oddatom.kernels.functions import Kernel
 from oddatom.scaling.asinh import fit_asinh
 from oddatom.scaling.linear import Scaling
-from oddatom.scores import code_statistics, description_length, margin
+from oddatom.scores import code_statistics, description_length, loda, margin
 from oddatom.scores.center_distance import distance
 from oddatom.scores.margin import linear_formula
 from oddatom.scores.terms import Terms, total
@@ -47,6 +48,8 @@ ROWS = RNG.standard_normal((50, 7))
 ROWS[3] = 0.0  # a code without an atom
 CODES = batch_omp(ROWS, D, 3)
 OF_CODES = (CODES, RNG.standard_normal(12), code_statistics(CODES, 12, 7))
+OF_HISTOGRAMS = (*OF_CODES[:2], OF_CODES[2]._replace(histograms=code_histograms(CODES, 12)))
+FULL = linear_codes(ROWS @ D.T, 12)
 OTHERS = RNG.standard_normal((31, 7))
 OTHERS[5], OTHERS[6] = ROWS[8], 0.0
 WEIGHTS = ((0.7, 2.0, 0.3), (0.2, 1.5, -0.4), (3.0, 0.0, 0.0))
@@ -65,6 +68,7 @@ EXAMPLES = {
     hinge_codes: [(*HINGE, 0.7, h, p) for h in (0.0, 1.0) for p in (1.0, 1.8)],
     distance: [OF_CODES],
     description_length: [OF_CODES],
+    loda: [OF_HISTOGRAMS, (FULL, OF_CODES[1], OF_CODES[2]._replace(histograms=code_histograms(FULL, 12)))],
     linear_formula: [
         (FAR, Scaling(None, None, 3.0), RNG.standard_normal(7)),
         (FAR, Scaling(RNG.standard_normal(7), RNG.uniform(0.1, 10, 7), 1e-8), RNG.standard_normal(7)),

@@ -14,7 +14,7 @@ from oddatom.coding.batch_omp import Codes
 
 BINS = 15  # odd: a coefficient that is the same in all rows lies in the middle of one
 _FLOOR = 1e-5  # a spread below this share of the coefficients' root mean square is rounding
-_FAR = 1e100  # u beyond it falls into the last bin, and is not worked with
+FAR = 1e100  # u beyond it falls into the last bin, and is not worked with
 
 
 class CodeHistograms(NamedTuple):
@@ -40,7 +40,7 @@ def code_bins(values: Any, center: Any, spread: Any) -> Any:
     """Return the bins of coefficients, whose atoms have this center and spread."""
     xp = namespace(values)
     with np.errstate(over="ignore"):
-        u = xp.clip((values - center) / spread, -_FAR, _FAR)
+        u = xp.clip((values - center) / spread, -FAR, FAR)
     t = u / (1.0 + xp.abs(u))
     return xp.clip(xp.astype((t + 1.0) * (0.5 * BINS), xp.int64), 0, BINS - 1)
 

@@ -249,8 +249,9 @@ class DictionaryDetector(
         if n_active == 0:
             weights = " and ".join(f"{weight}={getattr(self, weight)}" for weight in self._row_weights)
             outweigh = "outweigh" if len(self._row_weights) > 1 else "outweighs"
+            left = "every score is 0" if self.scoring in ("margin", "loda") else "only the size of a row counts"
             yield (
-                f"{name} trimmed every atom: {weights} {outweigh} all rows of codes, and every score is 0. "
+                f"{name} trimmed every atom: {weights} {outweigh} all rows of codes, and {left}. "
                 f"Lower {' or '.join(self._row_weights)}.",
                 AllAtomsTrimmedWarning,
             )

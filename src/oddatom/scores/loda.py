@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numba import njit
+
 from oddatom.arrays.namespaces import namespace
+from oddatom.arrays.twins import twin_of
 from oddatom.coding import Codes
-from oddatom.coding.histograms import BINS, code_bins
+from oddatom.coding.histograms import BINS, FAR, code_bins
 from oddatom.coding.statistics import CodeStatistics
 from oddatom.scores.terms import Terms, in_slots
 
@@ -33,3 +37,27 @@ def loda(codes: Codes, w: Any, statistics: CodeStatistics) -> Terms:
     density = xp.reshape(xp.take(flat, xp.reshape(place, (-1,)), axis=0), (-1, codes.indices.shape[1]))
     gain = density - in_slots(histograms.absent, codes)
     return Terms(slots=xp.where(empty, xp.zeros_like(gain), gain), atoms=histograms.absent)
+
+
+@twin_of(loda)
+def loda_twin(codes: Codes, w: np.ndarray, statistics: CodeStatistics) -> np.ndarray:
+    """Return the scores themselves: a third of the time of the arrays where every atom has a slot."""
+    out = np.zeros(codes.values.shape[0])
+    assert statistics.histograms is not None
+    if statistics.histograms.present.shape[0]:
+        _densities(codes.indices, codes.values, *statistics.histograms, out)
+    return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _densities(indices, values, center, spread, absent, present, out):
+    nothing = absent.sum()
+    for j in range(indices.shape[0]):
+        total = nothing
+        for k in range(indices.shape[1]):
+            i = indices[j, k]
+            if i >= 0:
+                u = min(max((values[j, k] - center[i]) / spread[i], -FAR), FAR)
+                t = u / (1.0 + abs(u))
+                total += present[i, min(max(int((t + 1.0) * (0.5 * BINS)), 0), BINS - 1)] - absent[i]
+        out[j] = total
