@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 import oddatom
 from learned import make_detector
-from oddatom import DLOCSVM, OddAtomDetector
+from oddatom import DLOCSVM, OddAtomDetector, load
 from oddatom.decisions import CrossConformal
 from oddatom.estimators._validation import fitted_attributes as fitted
 from oddatom.history import COLUMNS, History
@@ -415,3 +415,19 @@ def test_wide_rows_are_remembered_up_to_so_many_numbers(monkeypatch):
     monkeypatch.setattr(remembered, "MEMORY_NUMBERS", 90)
     model = OddAtomDetector(random_state=0).partial_fit(np.random.default_rng(0).normal(size=(50, 3)))
     assert model.memory_.rows.shape == (30, 3)
+
+
+@pytest.mark.parametrize("change", ["trim", "rows"])
+def test_rows_left_out_of_an_earlier_batch_are_forgotten(change, tmp_path):
+    """`kept_rows_` is of the last fit, so that the model can be saved."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 5))
+    model = DLOCSVM(random_state=0).partial_fit(X)
+    assert model.kept_rows_.size == 200
+    if change == "trim":
+        model.set_params(trim=0.0).partial_fit(X[:50])
+    else:
+        model.partial_fit(np.tile(np.eye(5)[:2], (40, 1)), decay=0)  # of which all are kept
+    assert not hasattr(model, "kept_rows_")
+    model.save(tmp_path / "model")
+    assert_array_equal(load(tmp_path / "model").score_samples(X), model.score_samples(X))

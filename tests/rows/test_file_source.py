@@ -11,6 +11,7 @@ from oddatom.learners.dpl import DPL
 from oddatom.learners.initial import unit_rows
 from oddatom.passes import SweepPasses
 from oddatom.penalties import L21
+from oddatom.rows.array import ArraySource
 from oddatom.rows.files import file_source as files
 from oddatom.rows.files.file_source import FileSource, too_large
 from oddatom.rows.files.spilled import SpilledShard
@@ -255,3 +256,18 @@ def test_a_map_beyond_memory_is_refused_before_the_fit(X, tmp_path, monkeypatch,
     monkeypatch.setattr("oddatom.estimators._routing.too_large", lambda shape: True)
     with pytest.raises(ValueError, match="on a cluster, in files or on a device"):
         KDLOCSVM.paper(**settings).fit(np.load(tmp_path / "rows.npy", mmap_mode="r"))
+
+
+def test_a_selection_that_ends_in_an_empty_block(tmp_path):
+    """The statistics of the rows left, whatever the last block has."""
+    X = np.random.default_rng(0).normal(size=(90, 5))
+    data, keep = write_npy(X, tmp_path), np.arange(90) < 55
+    here, there = ArraySource(X), FileSource(data, block_rows=20)
+    assert there.select(keep).sizes == [20, 20, 15, 0, 0]
+    model = DLOCSVM(trim=0.0, n_nonzero=2, beta=0.01, random_state=0).fit(X)
+    one, two = (source.select(keep).code_statistics(model) for source in (here, there))
+    for mine, theirs in zip(one[:3], two[:3], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    twice = np.flatnonzero(keep)[::2]
+    again = there.select(keep).select(np.arange(55) % 2 == 0)
+    np.testing.assert_array_equal(np.concatenate(again.map(np.copy)), X[twice])

@@ -24,7 +24,8 @@ def test_a_cluster_gives_the_model_of_an_array(client, Class, scoring):
 
 def test_partitions_of_which_nothing_is_kept(client):
     """The rows of one partition are all odd."""
-    X = np.random.default_rng(0).normal(size=(90, 4)) + np.repeat([0.0, 0.0, 30.0], 30)[:, None]
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(60, 4)), rng.uniform(-900, 900, size=(30, 4))])
     here = DLOCSVM(trim=1 / 3, random_state=0).fit(X)
     there = DLOCSVM(trim=1 / 3, random_state=0).fit(da.from_array(X, chunks=(30, 4)))
     assert not here.kept_rows_[60:].any()

@@ -24,7 +24,7 @@ def weighted_quantile(values: np.ndarray, weights: np.ndarray, q: float) -> floa
     place = max((ends[-1] - 1.0) * q, 0.0)
     low = np.floor(place)
     below, above = (_at(values, order, ends, k) for k in (low, low + 1.0))
-    return float(below + (place - low) * (above - below))
+    return below if place == low or below == above else float(below + (place - low) * (above - below))
 
 
 def repeated(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

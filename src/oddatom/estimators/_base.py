@@ -258,7 +258,7 @@ class DictionaryDetector(
         elif self.boundary_ == "ball":
             if svm.flat and self.scoring == "margin":
                 yield (
-                    f"{name} gives every training row the same score: their codes are equally far from the centre of "
+                    f"{name} gives every row of the fit the same score: their codes are equally far from the centre of "
                     "the ball. Take another scoring.",
                     DegenerateMarginWarning,
                 )
@@ -279,7 +279,7 @@ class DictionaryDetector(
             )
         elif svm.flat:
             yield (
-                f"{name} gives every training row the same score: their codes lie in a plane whose point nearest the "
+                f"{name} gives every row of the fit the same score: their codes lie in a plane whose point nearest the "
                 "origin is among them. It happens when columns are centred beside a constant one. Leave constant "
                 f"columns out, {self._other_codes}or try another scaling.",
                 DegenerateMarginWarning,
@@ -294,12 +294,12 @@ class DictionaryDetector(
 
     def _growth_findings(self) -> Iterator[tuple[str, type[Warning]]]:
         """Say where the codes have outgrown the rows."""
-        norms = self.history_["code_norm"]
-        if self.boundary_ == "plane" and norms[-1] > GROWTH * norms[0]:
+        norms, total = self.history_["code_norm"], self.history_["total"]
+        if self.boundary_ == "plane" and norms[-1] > GROWTH * norms[0] and total[-1] < 0.0:
             yield (
                 f"The one-class SVM of {type(self).__name__} outweighs the rows: in {norms.size - 1} sweeps the norm "
-                f"of the codes grew from {norms[0]:.3g} to {norms[-1]:.3g}. The objective with a plane has no least "
-                "value where coupling · nu exceeds the least squared singular value of atoms that rows share. Lower "
+                f"of the codes grew from {norms[0]:.3g} to {norms[-1]:.3g}, and the objective fell to {total[-1]:.3g}. "
+                "With a plane it has no least value where coupling is large beside the atoms that rows share. Lower "
                 "coupling, or set boundary='ball', which is well posed for every coupling.",
                 UnboundedObjectiveWarning,
             )

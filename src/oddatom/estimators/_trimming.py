@@ -1,4 +1,4 @@
-"""Which rows take no part in a fit: the share `trim` of them that lie farthest from the medians of the columns."""
+"""Which rows take no part in a fit: the share `trim` of them whose values are rarest, column by column."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from oddatom.arrays.namespaces import namespace
 from oddatom.arrays.quantiles import repeated, weighted_quantile
 from oddatom.boundary.plane import OneClassFit
 from oddatom.decisions import quantile_offset
+from oddatom.ensemble.histogram import Histogram, fit_histogram, nats
 from oddatom.estimators._validation import fitted_attributes
 from oddatom.exceptions import ParameterError
 from oddatom.rows import Source
 from oddatom.rows import blocks as passes
-from oddatom.scaling.robust import robust_but_flags
+from oddatom.rows.array import ArraySource
+from oddatom.rows.draws import draw_order, draw_rows
+from oddatom.scaling.linear import Scaling
+
+SAMPLE = 20_000  # rows that the histograms are made of
+MOST_REPEATED = 2**20  # rows that weights are written out as, for that
+# How fast a value gets rarer by the logarithm of its distance from the median, and from how many interquartile ranges.
+TAIL, USUAL = 3.0, 2.0
 
 
 def check_trim(detector: Any, source: Source) -> None:
@@ -33,16 +42,20 @@ def fit_trimmed(detector: Any, source: Source, given: tuple[Any, Any]) -> OneCla
     """
     check_trim(detector, source)
     detector.__dict__.pop("kept_rows_", None)
-    kept = np.ones(0, bool)
-    if detector.trim and getattr(detector, "kernel", None) != "precomputed":
-        kept = choose_rows(source, float(detector.trim))
-    if kept.all():
+    if not detector.trim or getattr(detector, "kernel", None) == "precomputed":
+        return detector._fit(source, given)
+    scaling = source.fit_scaling("robust")
+    kept = choose_rows(source, float(detector.trim), scaling)
+    part = source if kept.all() or kept.sum() < 2 else source.select(kept)
+    low, high = passes.check_extent(part)
+    if part is source or (low == high).all():  # rows that are all the same teach nothing
         return detector._fit(source, given)
     twin = copy.copy(detector)
     for name, value in detector._without_parameters(np.flatnonzero(~kept)).items():
         setattr(twin, name, value)
-    twin._column_scaling = None if detector.scaling is None else source.fit_scaling(detector.scaling)
-    svm = twin._fit(source.select(kept), given)
+    if detector.scaling is not None:
+        twin._column_scaling = scaling if detector.scaling == "robust" else source.fit_scaling(detector.scaling)
+    svm = twin._fit(part, given)
     detector.__dict__.update(fitted_attributes(twin))
     if source.keeps_rows:
         detector.kept_rows_ = kept
@@ -52,19 +65,42 @@ def fit_trimmed(detector: Any, source: Source, given: tuple[Any, Any]) -> OneCla
     return svm
 
 
-def choose_rows(source: Source, trim: float) -> np.ndarray:
-    """Return a mask of the rows: all but a share `trim`, those with the largest `distance_from_medians`.
+def choose_rows(source: Source, trim: float, scaling: Scaling) -> np.ndarray:
+    """Return a mask of the rows: all but a share `trim`, those of the largest `rarity`; `scaling` is the robust one.
 
     Columns of two values do not count: rows with the flag of a rare thing stay in their share. Rows that tie with the
-    last one kept are kept, too; all are where those kept would be the same.
+    last one kept are kept, too.
     """
-    scaling = source.fit_scaling(robust_but_flags)._replace(scale=1.0)
-    distances = np.concatenate(source.map(passes.distances_from_medians, scaling))
-    weights = np.ones(distances.size) if source.weights is None else source.weights
-    kept = distances <= weighted_quantile(distances, weights, 1.0 - trim)
-    if kept.sum() < 2 or not distances[kept].max() > 0.0:
-        kept[:] = True
-    return kept
+    histogram, flags = fit_histogram(_sample(source)), passes.two_valued(source)
+    histogram = histogram._replace(cost=np.where(flags[:, None], 0.0, histogram.cost), tails=None)
+    by_columns = Scaling(scaling.center, np.where(flags, np.inf, scaling.spread), 1.0)
+    costs = np.concatenate(source.map(rarity, histogram, by_columns))
+    weights = np.ones(costs.size) if source.weights is None else source.weights
+    return np.asarray(costs <= weighted_quantile(costs, weights, 1.0 - trim))
+
+
+def rarity(X: Any, histogram: Histogram, scaling: Scaling) -> Any:
+    """Return Σ_f −log p_f(x_f) + 3 log(1 + (|z_f| − 2)₊) of rows, z_f by a robust scaling, (N,)."""
+    xp = namespace(X)
+    X = xp.astype(X, xp.float64)
+    with np.errstate(over="ignore"):
+        far = xp.clip(xp.abs(scaling.apply(X)) - USUAL, 0.0, None)
+    return xp.sum(nats(X, histogram) + TAIL * xp.log1p(far), axis=-1)
+
+
+rarity.on_arrays = True  # type: ignore[attr-defined]  # a device works on its own arrays
+
+
+def _sample(source: Source) -> np.ndarray:
+    """Return the rows that histograms are made of: all, or as many as are enough, drawn by what they hold."""
+    if source.weights is None:
+        here = isinstance(source, ArraySource) and source.shape[0] <= SAMPLE
+        return source.X if here else draw_rows(source, 0, SAMPLE)  # type: ignore[attr-defined]
+    assert isinstance(source, ArraySource)
+    X, weights = source.X, source.weights
+    if weights.sum() <= MOST_REPEATED and (weights == np.floor(weights)).all():
+        X = np.repeat(X, weights.astype(np.int64), axis=0)
+    return X if X.shape[0] <= SAMPLE else X[draw_order(X, 0)[:SAMPLE]]
 
 
 def _sorted_scores(detector: Any, source: Source) -> np.ndarray:

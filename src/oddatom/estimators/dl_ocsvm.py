@@ -39,14 +39,15 @@ class DLOCSVM(LearnedDetector):
     r"""Anomaly detection by sparse codes whose dictionary and one-class SVM are learned together.
 
     Solves, over dictionaries D (n_atoms × m, unit rows), codes X (N × n_atoms, at most n_nonzero a row, support
-    fixed by orthogonal matching pursuit) and planes (w, rho),
+    fixed by orthogonal matching pursuit),
 
     .. math::
         \tfrac12\|Y - XD\|_F^2 + \beta \sum_i \phi(\|x^i\|)
-        + \tfrac12\|w\|^2 - \rho + \tfrac{1}{\nu N} \sum_j (\rho - w^T x_j)_+
+        + \eta \, G(X)
 
-    by alternating sweeps over the atoms (Theorem 1 of the paper) with an exact one-class SVM. Y is the data
-    divided by its Frobenius norm. Atoms whose row of codes falls to zero are trimmed for good.
+    by alternating sweeps over the atoms (Theorem 1 of the paper) with an exact one-class SVM. G is the least value of
+    the SVM on the codes; its boundary is a ball (SVDD) or a plane. Y is the data divided by its Frobenius norm. Atoms
+    whose row of codes falls to zero are trimmed for good. `DLOCSVM.paper()` has the settings of the paper.
 
     Parameters
     ----------
@@ -65,8 +66,8 @@ class DLOCSVM(LearnedDetector):
         eta = coupling · nu · N. ("eta", number) gives eta itself, which is 1 in the paper. 0 learns the dictionary
         without the SVM.
     coupling_form : {"hinge", "multipliers"}, default="hinge"
-        What a sweep holds fixed of the SVM: its boundary, so that the objective F + eta G never rises, or its
-        multipliers, as in the paper, where it may.
+        What a sweep holds fixed of the SVM: its boundary, so that with the exact SVM the objective F + eta G never
+        rises, or its multipliers, as in the paper, where it may.
     boundary : {"ball", "plane"}, default="ball"
         What the SVM puts around the codes of most rows: the smallest ball (SVDD), or the side of a plane away from the
         origin, as in the paper. A ball needs coupling_form="hinge". A plane needs an origin that means something: on
@@ -80,9 +81,9 @@ class DLOCSVM(LearnedDetector):
     n_init : int, default=1
         Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
     trim : float, default=0.3
-        Share of the rows, below 1, that take no part in the fit: those farthest from the medians, columns in units of
-        their interquartile range, far values compressed. Center and spread of the columns, scores and thresholds are of
-        all rows.
+        Share of the rows, below 1, that take no part in the fit: those whose values are rarest, column by column, by
+        histograms. Center and spread of the columns, scores and thresholds are of all rows. A group of rows that is
+        smaller than this share may be left out whole; where all training rows are normal, set 0.
     solver : {"exact", "paper"} or dict, default="exact"
         "exact": the global maximiser of every atom's problem, with a certificate, and the exact SVM. "paper": the
         paper's power method, and libsvm's steps, which stop early as in the published program and depend on the order
@@ -92,7 +93,8 @@ class DLOCSVM(LearnedDetector):
         residual, the log density of its code by histograms of every atom's coefficients (LODA), or the boundary's own:
         the margin w·x of a plane, minus the squared distance from the centre of a ball, −‖x − c‖².
     threshold : str, float or tuple, default="svm"
-        Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
+        Where `predict` cuts. "svm": the SVM's offset; for other scores, and where `trim` leaves rows out, the
+        nu-quantile of all rows' scores; "auto": found from the
         training scores alone; a float in (0, 0.5], or text such as "2%": the share of training rows flagged, at most;
         "top=50": so many of them; "fdr=0.1", or ("fdr", 0.1): at most that share of false alarms among the rows
         flagged, by p-values of the rows passed.
@@ -109,15 +111,15 @@ class DLOCSVM(LearnedDetector):
     n_jobs : int or None, default=None
         Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
     verbose : int, default=0
-        1 logs a line per sweep to the logger "oddatom"; 2 also records the Lagrangian after every atom in
-        `history_.lagrangian` (slow).
+        1 logs a line per sweep to the logger "oddatom"; 2 also records after every atom, in
+        `history_.lagrangian`, what a sweep lowers: the bound of F + eta G, or with "multipliers" the Lagrangian (slow).
 
     Attributes
     ----------
     components_ : ndarray of shape (n_active_atoms, n_features)
         Atoms in use, unit rows.
     coef_ : ndarray of shape (n_active_atoms,)
-        Plane w of the last SVM, fitted on the training rows coded anew with `components_`.
+        The boundary of the last SVM, plane w or centre c, fitted on the training rows coded again with `components_`.
     offset_ : float
         `decision_function = score_samples - offset_`, as `threshold_` has it.
     scoring_, threshold_ : str and Threshold
@@ -146,7 +148,7 @@ class DLOCSVM(LearnedDetector):
     boundary_ : {"plane", "ball"}
         What `coef_` is: the plane w, or the centre of the ball.
     kept_rows_ : ndarray of shape (n_samples,)
-        With `trim`: which rows took part. Attributes with an entry for each row are of those.
+        Where `trim` left rows out: which took part. Other attributes with an entry for each row are of those.
     history_ : History
         F, G, total, n_active, gap and seconds per outer iteration.
     scaling_ : Scaling
@@ -287,6 +289,7 @@ class DLOCSVM(LearnedDetector):
                 twin.init, twin.n_atoms, y = self.dictionary_, self._same_n_atoms(), None
             source = ArraySource(rows)
             svm = with_callbacks(LearnedDetector._fit_rows)(twin, source, (rows, y))
+            self.__dict__.pop("kept_rows_", None)
             self.__dict__.update(fitted_attributes(twin))
             findings = [*self._findings(svm, self.components_.shape[0]), *ranking_findings(self, source)]
             self._calibrate(source)

@@ -35,19 +35,22 @@ from oddatom.scores.margin import linear_margin, linear_terms
 class DPLOCSVM(LearnedDetector):
     r"""Anomaly detection by linear codes whose pair of dictionaries and one-class SVM are learned together.
 
-    Solves, over synthesis dictionaries D (n_atoms × m, unit rows), analysis dictionaries P (n_atoms × m) and planes
-    (w, rho), with codes x = P y,
+    Solves, over synthesis dictionaries D (n_atoms × m, unit rows) and analysis dictionaries P (n_atoms × m), with codes
+    x = P y,
 
     .. math::
         \tfrac12\|Y - YP^TD\|_F^2 + \beta \sum_i \phi(\|Yp_i\|) + \alpha \sum_i u_i \|Yp_i\|_1
-        + \tfrac12\|w\|^2 - \rho + \tfrac{1}{\nu N} \sum_j (\rho - w^T x_j)_+
+        + \eta \, G(X)
 
-    by alternating sweeps over the pairs (Theorem 2 of the paper) with an exact one-class SVM. As in the paper a pair is
-    trained on the rows that use its atom in the first sparse coding, u is the unit vector of their numbers, and Y is
-    the data divided by its Frobenius norm. Pairs whose row of codes falls to zero are trimmed for good.
+    by alternating sweeps over the pairs (Theorem 2 of the paper) with an exact one-class SVM, of which G is the least
+    value on the codes; its boundary is a ball (SVDD) or a plane. As in the paper a pair is trained on the rows that use
+    its atom in the first sparse coding, u is the unit vector of their numbers, and Y is the data divided by its
+    Frobenius norm. Pairs whose row of codes falls to zero are trimmed for good. `DPLOCSVM.paper()` has the settings of
+    the paper.
 
-    New rows are coded by one matrix product. The margin of a row is then linear in it and splits exactly over its
-    features: see `explain`.
+    New rows are coded by one matrix product. With a plane the margin of a row is linear in it and splits exactly over
+    its features: see `explain`. A column that is constant among the rows of the fit has no part in linear codes, so set
+    trim=0 with scoring "margin" or "loda" where a column may vary in few rows alone.
 
     Parameters
     ----------
@@ -73,8 +76,8 @@ class DPLOCSVM(LearnedDetector):
         Codes of rows after training: P y, or orthogonal matching pursuit with D as in the paper's appendix. The last
         SVM is fitted on codes made in this way.
     coupling_form : {"hinge", "multipliers"}, default="hinge"
-        What a sweep holds fixed of the SVM: its boundary, so that the objective F + eta G never rises, or its
-        multipliers, as in the paper, where it may.
+        What a sweep holds fixed of the SVM: its boundary, so that with the exact SVM the objective F + eta G never
+        rises, or its multipliers, as in the paper, where it may.
     boundary : {"ball", "plane"}, default="ball"
         What the SVM puts around the codes of most rows: the smallest ball (SVDD), or the side of a plane away from the
         origin, as in the paper. A ball needs coupling_form="hinge". A plane needs an origin that means something: on
@@ -88,9 +91,9 @@ class DPLOCSVM(LearnedDetector):
     n_init : int, default=1
         Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
     trim : float, default=0.3
-        Share of the rows, below 1, that take no part in the fit: those farthest from the medians, columns in units of
-        their interquartile range, far values compressed. Center and spread of the columns, scores and thresholds are of
-        all rows.
+        Share of the rows, below 1, that take no part in the fit: those whose values are rarest, column by column, by
+        histograms. Center and spread of the columns, scores and thresholds are of all rows. A group of rows that is
+        smaller than this share may be left out whole; where all training rows are normal, set 0.
     solver : {"exact", "paper"} or dict, default="exact"
         "exact": exact half-steps for d and p, and the exact SVM. "paper": the paper's projected gradient on the saddle
         form of Theorem 2 (it needs penalty="l21"), and libsvm's steps, which stop early as in the published program and
@@ -100,7 +103,8 @@ class DPLOCSVM(LearnedDetector):
         residual, the log density of its code by histograms of every atom's coefficients (LODA), or the boundary's own:
         the margin w·x of a plane, minus the squared distance from the centre of a ball, −‖x − c‖².
     threshold : str, float or tuple, default="svm"
-        Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
+        Where `predict` cuts. "svm": the SVM's offset; for other scores, and where `trim` leaves rows out, the
+        nu-quantile of all rows' scores; "auto": found from the
         training scores alone; a float in (0, 0.5], or text such as "2%": the share of training rows flagged, at most;
         "top=50": so many of them; "fdr=0.1", or ("fdr", 0.1): at most that share of false alarms among the rows
         flagged, by p-values of the rows passed.
@@ -118,8 +122,8 @@ class DPLOCSVM(LearnedDetector):
     n_jobs : int or None, default=None
         Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
     verbose : int, default=0
-        1 logs a line per sweep to the logger "oddatom"; 2 also records the Lagrangian after every half-step in
-        `history_.lagrangian` (slow).
+        1 logs a line per sweep to the logger "oddatom"; 2 also records after every half-step, in
+        `history_.lagrangian`, what a sweep lowers: the bound of F + eta G, or with "multipliers" the Lagrangian (slow).
 
     Attributes
     ----------
@@ -128,7 +132,7 @@ class DPLOCSVM(LearnedDetector):
     analysis_components_ : ndarray of shape (n_active_atoms, n_features)
         Their analysis atoms: codes are rows times the transpose of this.
     coef_ : ndarray of shape (n_active_atoms,)
-        Plane w of the last SVM, fitted on the training rows coded anew by `representation_`.
+        The boundary of the last SVM, plane w or centre c, fitted on the training rows coded again by `representation_`.
     offset_ : float
         `decision_function = score_samples - offset_`, as `threshold_` has it.
     scoring_, threshold_ : str and Threshold
@@ -161,7 +165,7 @@ class DPLOCSVM(LearnedDetector):
     boundary_ : {"plane", "ball"}
         What `coef_` is: the plane w, or the centre of the ball.
     kept_rows_ : ndarray of shape (n_samples,)
-        With `trim`: which rows took part. Attributes with an entry for each row are of those.
+        Where `trim` left rows out: which took part. Other attributes with an entry for each row are of those.
     history_ : History
         F, G, total, n_active, gap, seconds and kkt (the largest residual of a pair's problem) per outer iteration.
     scaling_ : Scaling
@@ -446,8 +450,8 @@ class DPLOCSVM(LearnedDetector):
 
         The rows are coded by matching pursuit with the whole dictionary; an atom with ‖p_i Y‖ < tol over the batch,
         Y in units of the training rows' Frobenius norm, loses its codes; anomalies are rows with w·x − rho ≤ 0 under
-        the SVM of the last sweep. Labels depend on the batch; use `predict` for labels that do not. Where that SVM has
-        no margin (w = 0) the rule makes every row an anomaly: a warning says so.
+        the SVM of the last sweep (of a ball, rows on or outside it). Labels depend on the batch; use `predict` for
+        labels that do not. Where that SVM has no margin (w = 0) the rule makes every row an anomaly: a warning says so.
 
         Parameters
         ----------

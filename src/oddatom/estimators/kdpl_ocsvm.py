@@ -27,12 +27,12 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     r"""Anomaly detection by a pair of dictionaries in a kernel's feature space, learned with a one-class SVM.
 
     Solves, over dictionaries D = φ(Y)A (unit atoms: AᵀKA has a unit diagonal), analysis dictionaries P (codes of a row
-    y are x = P φ(y), in the paper b K̃) and planes (w, rho),
+    y are x = P φ(y), in the paper b K̃),
 
     .. math::
         \tfrac12\|\varphi(Y) - \varphi(Y)P^TD\|^2 + \beta \sum_i \phi(\|\varphi(Y)p_i\|)
         + \alpha \sum_i u_i \|\varphi(Y)p_i\|_1
-        + \tfrac12\|w\|^2 - \rho + \tfrac{1}{\nu N} \sum_j (\rho - w^T x_j)_+
+        + \eta \, G(X)
 
     by what `DPLOCSVM` does, on the rows' coordinates in the feature space. Y is the data divided by its Frobenius norm;
     the kernel matrix is not scaled, so `beta` is to be seen beside the root of the kernel's trace.
@@ -79,8 +79,8 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         Codes of rows after training: P φ(y), or matching pursuit with D as in the paper's appendix. The last SVM is
         fitted on codes made in this way.
     coupling_form : {"hinge", "multipliers"}, default="hinge"
-        What a sweep holds fixed of the SVM: its boundary, so that the objective F + eta G never rises, or its
-        multipliers, as in the paper, where it may.
+        What a sweep holds fixed of the SVM: its boundary, so that with the exact SVM the objective F + eta G never
+        rises, or its multipliers, as in the paper, where it may.
     boundary : {"ball", "plane"}, default="ball"
         What the SVM puts around the codes of most rows: the smallest ball (SVDD), or the side of a plane away from the
         origin, as in the paper. A ball needs coupling_form="hinge". A plane needs an origin that means something: on
@@ -94,9 +94,10 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     n_init : int, default=1
         Number of first dictionaries to try; the fit with the lowest objective is kept. An `init` array is one start.
     trim : float, default=0.3
-        Share of the rows, below 1, that take no part in the fit: those farthest from the medians, columns in units of
-        their interquartile range, far values compressed. Center and spread of the columns, scores and thresholds are of
-        all rows. Of a precomputed kernel all rows do.
+        Share of the rows, below 1, that take no part in the fit: those whose values are rarest, column by column, by
+        histograms. Center and spread of the columns, scores and thresholds are of all rows. A group of rows that is
+        smaller than this share may be left out whole; where all training rows are normal, set 0. Of a precomputed
+        kernel all rows take part.
     solver : {"exact", "paper"} or dict, default="exact"
         "exact": exact half-steps for d and p, and the exact SVM. "paper": the paper's projected gradient on the saddle
         form of Theorem 2 (it needs penalty="l21"), and libsvm's steps, which stop early as in the published program and
@@ -106,7 +107,8 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
         residual, the log density of its code by histograms of every atom's coefficients (LODA), or the boundary's own:
         the margin w·x of a plane, minus the squared distance from the centre of a ball, −‖x − c‖².
     threshold : str, float or tuple, default="svm"
-        Where `predict` cuts. "svm": the SVM's offset, for other scores their nu-quantile; "auto": found from the
+        Where `predict` cuts. "svm": the SVM's offset; for other scores, and where `trim` leaves rows out, the
+        nu-quantile of all rows' scores; "auto": found from the
         training scores alone; a float in (0, 0.5], or text such as "2%": the share of training rows flagged, at most;
         "top=50": so many of them; "fdr=0.1", or ("fdr", 0.1): at most that share of false alarms among the rows
         flagged, by p-values of the rows passed.
@@ -123,8 +125,8 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     n_jobs : int or None, default=None
         Threads. None means all cores, unless joblib says otherwise. The result does not depend on it.
     verbose : int, default=0
-        1 logs a line per sweep to the logger "oddatom"; 2 also records the Lagrangian after every half-step in
-        `history_.lagrangian` (slow).
+        1 logs a line per sweep to the logger "oddatom"; 2 also records after every half-step, in
+        `history_.lagrangian`, what a sweep lowers: the bound of F + eta G, or with "multipliers" the Lagrangian (slow).
 
     Attributes
     ----------
@@ -143,7 +145,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     kernel_map_ : KernelMap
         Takes scaled rows to their coordinates.
     landmark_indices_ : ndarray
-        Training rows that the coordinates are made of.
+        Rows that the coordinates are made of, by their place among the rows of the fit: X, or X[kept_rows_].
     gamma_ : float or None
         The kernel's width as a number; None where precomputed.
     kernel_coding_ : str

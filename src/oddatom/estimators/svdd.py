@@ -41,7 +41,7 @@ class SVDD(OneClassBoundary):
         R.
     offset_ : float
         `decision_function = score_samples - offset_`: −R², less a rounding margin of 2e-6 in units of the mean square
-        of the rows, so that rows on the sphere count as inliers.
+        of the rows (dense ones: less their mean), so that rows on the sphere count as inliers.
     dual_coef_ : ndarray of shape (n_samples,)
         Multipliers, between 0 and 1/(nu n_samples), summing to 1; with weights, between 0 and their share of that.
     gap_ : float

@@ -1,4 +1,4 @@
-"""A sweep over the atoms with the boundary fixed: F + eta G never rises (`docs/mathematics.md`, Proposition 1).
+"""A sweep over the atoms with the boundary fixed: F + eta G never rises, see Proposition 1 in `docs/mathematics.md`.
 
 With (w, rho) fixed, eta G is at most kappa Σ_j (rho − f_j)₊ and constants, and equal to it where (w, rho) is the SVM of
 the codes. The sweep lowers that bound atom by atom, and the next SVM can only lower it further.
@@ -140,7 +140,7 @@ def _attempt(
     """Find the p of the best codes for the atom `new`, from the one of codes without coupling of the norm `guess`.
 
     With s = p‖x(p)‖ it is a root of p = s/prox(s). s rises with p and the right side falls, so the root lies between p
-    and the right side, and a bracket closes around it.
+    and the right side, and a bracket closes around it: by secants, and by halves where those leave it or are slow.
     """
     p = _ratio(penalty, guess)
     if isinf(p):  # perhaps with another p there are codes
@@ -152,7 +152,8 @@ def _attempt(
         return Attempt(new, inf, 0.0, zero, before, zero)
     least, best_p, best_norm = inf, inf, 0.0
     low, high = 0.0, inf
-    for _ in range(MAX_STEPS):
+    before_p, before_apart = inf, inf
+    for step in range(MAX_STEPS):
         norm = sqrt(xx)
         value = 0.5 * xx - xr + penalty.value(norm) + weight * hinge
         if value < least:
@@ -162,11 +163,16 @@ def _attempt(
             low = max(low, p)
         if target <= p:
             high = min(high, p)
-        if isinf(target) and isinf(high):
-            target = 2.0 * p
-        if abs(target - p) <= TOL * p or high - low <= TOL * p or p > 1e15:
+        apart = p - target
+        following = 2.0 * p if isinf(target) and isinf(high) else target
+        if not isinf(apart) and not isinf(before_apart) and apart != before_apart and step % 4:
+            following = p - apart * (p - before_p) / (apart - before_apart)
+        if abs(apart) <= TOL * p or high - low <= TOL * p or p > 1e15:
             break
-        p = target if low < target < high else 0.5 * (low + high)
+        before_p, before_apart = p, apart
+        if not low < following < high:
+            following = target if low < target < high else 0.5 * (low + high)
+        p = following
         xx, xr, hinge = group.sum(SweepPasses.hinge_values, i, p)
     return Attempt(new, best_p, best_norm, least, before, zero)
 

@@ -13,9 +13,8 @@ from oddatom.coding.histograms import CodeHistograms
 from oddatom.coding.statistics import CodeStatistics, code_sums, statistics_of
 from oddatom.rows.checks import not_finite
 from oddatom.rows.row_map import RowMap
-from oddatom.scaling.column_statistics import Columns, Kind, ends_alone, fit_columns
+from oddatom.scaling.column_statistics import Columns, Kind, fit_columns
 from oddatom.scaling.linear import Scaling
-from oddatom.scaling.robust import distance_from_medians
 
 if TYPE_CHECKING:
     from oddatom.rows.source import Source
@@ -97,10 +96,6 @@ class SourceColumns(Columns):
         lower, upper = np.split(_order_statistics(self._source, np.concatenate([below, above])), 2)
         return (lower + (upper - lower) * (place - below)[:, None]) / self.unit
 
-    def two_valued(self) -> np.ndarray:
-        """Return which columns hold their least and their largest entry alone."""
-        return np.all(self._source.map(ends, self.low, self.high), axis=0)
-
     def norm(self, scaling: Scaling) -> float:
         """Return the Frobenius norm of the rows scaled."""
         if scaling.center is None:
@@ -110,9 +105,19 @@ class SourceColumns(Columns):
         return top * float(np.sqrt(sum(self._source.map(square, scaling, top)))) if top != 0.0 else 0.0
 
 
-def ends(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return which columns of a block hold nothing but the ends."""
-    return np.array([ends_alone(x, a, b) for x, a, b in zip(rows.T, low, high, strict=True)], bool)
+def two_valued(source: Source) -> np.ndarray:
+    """Return which columns hold their least and their largest entry alone."""
+    low, high = check_extent(source)
+    return np.all(source.map(ends_alone, low, high), axis=0)
+
+
+def ends_alone(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return which columns of a block hold nothing but these numbers; of most columns a few entries tell."""
+    few = rows[:64]
+    alone = np.array(~((few > low) & (few < high)).any(axis=0))
+    for f in np.flatnonzero(alone):
+        alone[f] = not ((rows[:, f] > low[f]) & (rows[:, f] < high[f])).any()
+    return alone
 
 
 def column_sums(rows: np.ndarray, unit: np.ndarray) -> np.ndarray:
@@ -159,11 +164,6 @@ def key_counts(rows: np.ndarray, prefix: np.ndarray, shift: int, bits: int) -> n
             bins = ((mine >> np.uint64(shift)) & np.uint64(size - 1)).astype(np.int64)
             out[r, f] = np.bincount(bins, minlength=size)
     return out
-
-
-def distances_from_medians(rows: np.ndarray, scaling: Scaling) -> np.ndarray:
-    """Return the `distance_from_medians` of rows by a robust scaling."""
-    return distance_from_medians(scaling.apply(rows))
 
 
 def nonzero(rows: np.ndarray, row_map: RowMap) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from oddatom.arrays.quantiles import weighted_quantile
-from oddatom.scaling.column_statistics import Columns, Kind, ends_alone, fit_columns
+from oddatom.scaling.column_statistics import Columns, Kind, fit_columns
 from oddatom.scaling.linear import Scaling
 
 _CHUNK = 65_536
@@ -53,10 +53,6 @@ class ArrayColumns(Columns):
         if self._weights is None:
             return np.quantile(Z, shares, axis=0)
         return np.array([[weighted_quantile(column, self._weights, q) for column in Z.T] for q in shares])
-
-    def two_valued(self) -> np.ndarray:
-        """Return which columns hold their least and their largest entry alone."""
-        return np.array([ends_alone(x, a, b) for x, a, b in zip(self._X.T, self.low, self.high, strict=True)], bool)
 
     def norm(self, scaling: Scaling) -> float:
         """Return the Frobenius norm of the rows scaled, in units of their largest entry: no square overflows."""

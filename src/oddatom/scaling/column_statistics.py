@@ -41,25 +41,19 @@ class Columns(ABC):
         """Return quantiles, (len(shares), m), interpolated as NumPy does."""
 
     @abstractmethod
-    def two_valued(self) -> np.ndarray:
-        """Return which columns hold their least and their largest entry alone."""
-
-    @abstractmethod
     def norm(self, scaling: Scaling) -> float:
         """Return the Frobenius norm of the rows scaled."""
 
 
 # A scaling is one file with one function of columns that returns center and spread, in the columns' units.
-CenterAndSpread = Callable[[Columns], tuple[np.ndarray, np.ndarray]]
-SCALINGS: dict[str, CenterAndSpread] = {"standard": standard, "robust": robust}
-Kind = str | Scaling | CenterAndSpread | None  # what `fit_columns` takes
+SCALINGS: dict[str, Callable[[Columns], tuple[np.ndarray, np.ndarray]]] = {"standard": standard, "robust": robust}
+Kind = str | Scaling | None  # what `fit_columns` takes
 
 
 def fit_columns(columns: Columns, kind: Kind) -> Scaling:
     """Fit a scaling: the Frobenius norm of the scaled rows is one (zero if they are).
 
-    `kind` is a name in SCALINGS, or a function like those there; None for no center and spread; or a scaling whose
-    center and spread are to stay.
+    `kind` is a name in SCALINGS, None for no center and spread, or a scaling whose center and spread are to stay.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(kind, Scaling):
@@ -73,18 +67,10 @@ def fit_columns(columns: Columns, kind: Kind) -> Scaling:
     return Scaling(center, spread, scale or 1.0)
 
 
-def _center_and_spread(columns: Columns, kind: str | CenterAndSpread) -> tuple[np.ndarray, np.ndarray]:
+def _center_and_spread(columns: Columns, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Center and spread of each column; a constant one has its value and 1, so that it comes out as zeros."""
-    center, spread = (SCALINGS[kind] if isinstance(kind, str) else kind)(columns)
+    center, spread = SCALINGS[kind](columns)
     spread = np.maximum(spread, 10 * np.finfo(np.float64).eps)  # what is below is rounding: do not blow it up
     spread = np.maximum(spread * columns.unit, np.finfo(np.float64).smallest_subnormal)  # half of that is nothing
     constant = columns.low == columns.high
     return np.where(constant, columns.low, center * columns.unit), np.where(constant, 1.0, spread)
-
-
-def ends_alone(x: np.ndarray, low: float, high: float) -> bool:
-    """Whether a column holds nothing but its ends; of most columns a few entries tell."""
-    few = x[:64]
-    if ((few > low) & (few < high)).any():
-        return False
-    return not ((x > low) & (x < high)).any()

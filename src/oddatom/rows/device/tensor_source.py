@@ -26,7 +26,6 @@ from oddatom.rows.row_map import RowMap
 from oddatom.rows.source import Source
 from oddatom.scaling.column_statistics import Kind, fit_columns
 from oddatom.scaling.linear import Scaling
-from oddatom.scaling.robust import distance_from_medians
 
 SHARDS = by_kind(TorchShard, TorchPairShard)
 RESIDENT = 0.25  # of the device's memory that rows may take and stay there; residual, codes and margins take as much
@@ -68,7 +67,13 @@ class TensorSource(Source):
             yield self.tensor[lo:hi].to(self.device)
 
     def map(self, function: Callable[..., Any], *args: Any, pieces: Sequence[Any] | None = None) -> list[Any]:
-        """Return function(rows, …) of all rows, one block: on the device where it is one of ON_DEVICE, else here."""
+        """Return function(rows, …) of all rows, one block: on the device where it can work there, else here.
+
+        A function of rows with `on_arrays` takes arrays of any library, and gives a number a row.
+        """
+        if getattr(function, "on_arrays", False):
+            found = [function(block, *(like(arg, block) for arg in args)) for block in self._blocks()]
+            return [torch.cat(found).cpu().numpy()]
         if function in ON_DEVICE:
             return [ON_DEVICE[function](self, *(() if pieces is None else (pieces[0],)), *args)]
         rows = self.tensor.to("cpu", torch.float64).contiguous().numpy()
@@ -180,10 +185,10 @@ def _extent(source: TensorSource) -> tuple[np.ndarray, np.ndarray]:
     return ends[:, 0].amin(dim=0).cpu().numpy(), ends[:, 1].amax(dim=0).cpu().numpy()
 
 
-def _distances_from_medians(source: TensorSource, scaling: Scaling) -> np.ndarray:
-    there = like(scaling, torch.empty(0, dtype=torch.float64, device=source.device))
-    costs = [distance_from_medians(there.apply(block)) for block in source._blocks()]
-    return torch.cat(costs).cpu().numpy()
+def _ends_alone(source: TensorSource, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    ends = from_host(low, source.device), from_host(high, source.device)
+    between = [((block > ends[0]) & (block < ends[1])).any(dim=0) for block in source._blocks()]
+    return (~torch.stack(between).any(dim=0)).cpu().numpy()
 
 
 # Passes that need not bring the rows to the host.
@@ -191,5 +196,5 @@ ON_DEVICE: dict[Callable[..., Any], Callable[..., Any]] = {
     passes.nonzero: _nonzero,
     passes.weighted: _weighted,
     passes.extent: _extent,
-    passes.distances_from_medians: _distances_from_medians,
+    passes.ends_alone: _ends_alone,
 }

@@ -104,12 +104,6 @@ class TensorColumns(Columns):
         part = (place - below)[:, None]
         return np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1.0 - part))
 
-    def two_valued(self) -> np.ndarray:
-        """Return which columns hold their least and their largest entry alone."""
-        low, high = (from_host(end, self._X.device) for end in (self.low, self.high))
-        between = [((low < block) & (block < high)).any(dim=0) for _, _, block in _blocks(self._X)]
-        return (~torch.stack(between).any(dim=0)).cpu().numpy()
-
     def norm(self, scaling: Scaling) -> float:
         """Return the Frobenius norm of the rows scaled."""
         return _scaled_norm(self._X, scaling)

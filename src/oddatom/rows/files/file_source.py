@@ -120,7 +120,8 @@ class FileSource(Source):
         n, m = detector.components_.shape
         counts, squares, residuals, s = np.zeros(n, np.int64), np.zeros(n), np.empty(self.shape[0]), 1
         for end, rows in zip(np.cumsum(self.sizes), self.blocks(), strict=True):
-            used, square, residual, s = passes.coded(rows, detector)
+            used, square, residual, slots = passes.coded(rows, detector)
+            s = max(s, slots)  # a block without rows has one
             counts += used
             squares += square
             residuals[end - rows.shape[0] : end] = residual
