@@ -158,6 +158,11 @@ FOUND = {
     "linear margins beyond every float": (DPLOCSVM, {"beta": 0.02, "max_iter": 2}, Rows(2, 1, ("constant",))),
     "a mean in another order": (SVDD, {"nu": 0.1}, Rows(8, 2, ("few_values",), layout="F")),
     "deviations that vanish": (SVDD, {"nu": 0.1}, Rows(2, 5, ("tiny", "binary"))),
+    "a decision beyond every float": (
+        DPLOCSVM,
+        {"boundary": "plane", "scoring": "margin", "threshold": "auto", "scaling": None, "beta": 0.02, "max_iter": 2},
+        Rows(37, 2, ("mostly_zero",), 68882),
+    ),
     "a tail without a scale": (
         DPLOCSVM,
         {

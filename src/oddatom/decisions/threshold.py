@@ -14,6 +14,8 @@ from oddatom.decisions.fdr import benjamini_hochberg
 from oddatom.decisions.share import share_offset, top_offset
 from oddatom.exceptions import OddAtomError, ParameterError
 
+LARGEST = float(np.finfo(np.float64).max)
+
 FDR = 0.1  # the level of threshold="fdr"
 
 NAMES = ("svm", "auto")
@@ -201,7 +203,9 @@ class ThresholdMixin:
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return `score_samples(X) - offset_`: negative for anomalies."""
-        return self.score_samples(X) - self.offset_
+        with np.errstate(over="ignore"):
+            decision = self.score_samples(X) - self.offset_
+        return np.clip(decision, -LARGEST, LARGEST) if isinstance(decision, np.ndarray) else decision
 
     def predict(self, X: Any) -> np.ndarray:
         """Return +1 for inliers (rows on the margin included) and −1 for anomalies.
