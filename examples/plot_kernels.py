@@ -71,8 +71,8 @@ for score, color in (("residual", "C0"), ("margin", "C1")):
                 roc_auc_score(is_planted, -model.fit(X).score_samples(X))
                 for model in (
                     KDLOCSVM.paper(
-                        8,
-                        2,
+                        n_atoms=8,
+                        n_nonzero=2,
                         beta=0.01,
                         init="data",
                         kernel_params={"coding": "gram"},
@@ -90,7 +90,7 @@ for score, color in (("residual", "C0"), ("margin", "C1")):
     axis.fill_between(gammas, found.min(axis=1), found.max(axis=1), color=color, alpha=0.15, linewidth=0)
     axis.plot(gammas, found.mean(axis=1), color=color, marker="o", markersize=4, label=f'scoring="{score}"')
 for name in ("scale", "median"):
-    gamma = KDLOCSVM.paper(8, 2, beta=0.01, gamma=name, nu=0.3, random_state=0).fit(X).gamma_
+    gamma = KDLOCSVM.paper(n_atoms=8, n_nonzero=2, beta=0.01, gamma=name, nu=0.3, random_state=0).fit(X).gamma_
     axis.axvline(gamma, color="0.5", linestyle=":", linewidth=1)
     axis.annotate(f' "{name}"', (gamma, 0.02), xycoords=("data", "axes fraction"), color="0.4", fontsize=9)
 axis.axhline(0.5, color="black", linestyle="--", linewidth=1)
