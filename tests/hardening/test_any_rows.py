@@ -163,6 +163,7 @@ FOUND = {
         {"boundary": "plane", "scoring": "margin", "threshold": "auto", "scaling": None, "beta": 0.02, "max_iter": 2},
         Rows(37, 2, ("mostly_zero",), 68882),
     ),
+    "ranges beyond every float": (DLOCSVM, {"max_iter": 2}, Rows(4, 3, ("every_size",), 0, 119)),
     "a tail without a scale": (
         DPLOCSVM,
         {

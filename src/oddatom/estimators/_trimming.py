@@ -71,21 +71,28 @@ def choose_rows(source: Source, trim: float, scaling: Scaling) -> np.ndarray:
     Columns of two values do not count: rows with the flag of a rare thing stay in their share. Rows that tie with the
     last one kept are kept, too.
     """
-    histogram, flags = fit_histogram(_sample(source)), passes.two_valued(source)
+    low, high = passes.check_extent(source)
+    flags = np.all(source.map(passes.ends_alone, low, high), axis=0)
+    exponent = np.frexp(np.maximum(np.abs(low), np.abs(high)))[1]
+    unit = np.ldexp(1.0, np.clip(1 - exponent, -1000, 1000))  # in units of it nothing overflows
+    histogram = fit_histogram(_sample(source) * unit)
     histogram = histogram._replace(cost=np.where(flags[:, None], 0.0, histogram.cost), tails=None)
     by_columns = Scaling(scaling.center, np.where(flags, np.inf, scaling.spread), 1.0)
-    costs = np.concatenate(source.map(rarity, histogram, by_columns))
+    costs = np.concatenate(source.map(rarity, histogram, unit, by_columns))
     weights = np.ones(costs.size) if source.weights is None else source.weights
     return np.asarray(costs <= weighted_quantile(costs, weights, 1.0 - trim))
 
 
-def rarity(X: Any, histogram: Histogram, scaling: Scaling) -> Any:
-    """Return Σ_f −log p_f(x_f) + 3 log(1 + (|z_f| − 2)₊) of rows, z_f by a robust scaling, (N,)."""
+def rarity(X: Any, histogram: Histogram, unit: Any, scaling: Scaling) -> Any:
+    """Return Σ_f −log p_f(x_f) + 3 log(1 + (|z_f| − 2)₊) of rows, z_f by a robust scaling, (N,).
+
+    The histogram is that of the columns times `unit`.
+    """
     xp = namespace(X)
     X = xp.astype(X, xp.float64)
     with np.errstate(over="ignore"):
         far = xp.clip(xp.abs(scaling.apply(X)) - USUAL, 0.0, None)
-    return xp.sum(nats(X, histogram) + TAIL * xp.log1p(far), axis=-1)
+    return xp.sum(nats(X * unit, histogram) + TAIL * xp.log1p(far), axis=-1)
 
 
 rarity.on_arrays = True  # type: ignore[attr-defined]  # a device works on its own arrays

@@ -105,12 +105,6 @@ class SourceColumns(Columns):
         return top * float(np.sqrt(sum(self._source.map(square, scaling, top)))) if top != 0.0 else 0.0
 
 
-def two_valued(source: Source) -> np.ndarray:
-    """Return which columns hold their least and their largest entry alone."""
-    low, high = check_extent(source)
-    return np.all(source.map(ends_alone, low, high), axis=0)
-
-
 def ends_alone(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return which columns of a block hold nothing but these numbers; of most columns a few entries tell."""
     few = rows[:64]
