@@ -8,7 +8,8 @@ python -m benchmarks.streams --dry-run           write no file
 pump     four files of a pump: fitted on the first 400 rows, the others scored
 series   thirteen labelled series of one column, each fitted and scored as a whole
 normal   simulated series without anomalies: fitted on the first half, how many rows of the second half are flagged
-groups   twenty machines, each with levels and scales of its own, and 1 % of the rows shifted
+levels   twenty machines of two columns, each with levels of its own and the same scale; 1 % of the rows shifted by 8
+groups   twenty machines of five columns, each with levels and scales of its own; 1 % of the rows shifted by 6
 Labels are used for the figures only. The files lie in a folder `streams` beside the sets (ODDATOM_DATA); without it
 pump and series are left out. Other detectors get standardised columns without the time, see `_stream_peers.peer_runs`.
 """
@@ -18,7 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from joblib import parallel_config
 from sklearn.metrics import average_precision_score, roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from benchmarks import _cases
 from benchmarks._common import machine, package_version, seconds, write_json
 from benchmarks._stream_peers import (
     SERIES_DETECTOR,
@@ -54,7 +56,8 @@ TITLES = {
     "pump": f"Pump: fitted on the first {PUMP_ROWS} rows, scored on the others, means of {{n}} files",
     "series": "Series: each fitted and scored as a whole, means of {n} series",
     "normal": "Normal rows flagged in the second half, and how often drift is warned of",
-    "groups": f"Groups: rows of {MACHINES} machines, means of {{n}} seeds",
+    "levels": "Groups with levels of their own and one scale, means of {n} seeds",
+    "groups": f"Groups with levels and scales of their own: rows of {MACHINES} machines, means of {{n}} seeds",
     "speed": "A million rows of ten columns: fit and score_samples",
 }
 PARTS = tuple(TITLES)
@@ -157,11 +160,11 @@ def measure_normal(seeds: int) -> dict[str, Any]:
     return {"figures": out}
 
 
-def measure_groups(seeds: int) -> dict[str, Any]:
-    """Part groups."""
+def measure_groups(make: Callable[[int], tuple[pd.DataFrame, np.ndarray]], seeds: int) -> dict[str, Any]:
+    """Parts levels and groups: tables with a column `machine`."""
     by_set, shares = {}, []
     for seed in range(seeds):
-        frame, y = machines(seed)
+        frame, y = make(seed)
         runs = [
             Run(DEFAULT, lambda frame=frame: -ours().fit(frame).score_samples(frame)),
             Run(WITH_GROUPS, lambda frame=frame: -ours(by="machine").fit(frame).score_samples(frame)),
@@ -169,7 +172,7 @@ def measure_groups(seeds: int) -> dict[str, Any]:
         ]
         by_set[f"seed {seed}"] = rank(y, runs)
         shares.append(float(y.mean()))
-    print("groups", flush=True)
+    print(make.__module__, flush=True)
     return over_sets(by_set, shares)
 
 
@@ -247,9 +250,9 @@ def measure(part: str, paths: list[Path], seeds: int) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         if part == "normal":
             found = measure_normal(seeds)
-        elif part == "groups":
+        elif part in ("levels", "groups"):
             left_out.pop(SERIES_DETECTOR, None)
-            found = measure_groups(seeds)
+            found = measure_groups(_cases.machines if part == "levels" else machines, seeds)
         else:
             found = measure_files(paths, PUMP_ROWS if part == "pump" else None)
     return {**found, "left out": left_out}

@@ -283,7 +283,7 @@ def test_absent_files_leave_their_parts_out(tmp_path, monkeypatch, capsys):
     assert "No files for pump" in out
     assert "means of 5 seeds" in out
     assert '"groups"' in streams.FILE.read_text()
-    assert "Groups: rows of 20 machines" in streams.PAGE.read_text()
+    assert "rows of 20 machines" in streams.PAGE.read_text()
     streams.FILE.unlink()
     monkeypatch.setattr("sys.argv", ["streams", "--only", "groups", "--dry-run"])
     streams.main()

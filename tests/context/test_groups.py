@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oddatom.context.grouped import by_group
+from oddatom.context.grouped import by_group, clipped_spreads, scale_rows
 from oddatom.context.groups import learn_groups
 
 
@@ -65,3 +65,32 @@ def test_constant_and_missing_numbers_stay_finite():
     z = found.apply(numbers, np.array([0, 0, 1, 1]))
     assert np.isfinite(z[:, 0]).all()
     assert np.isnan(z[:, 1]).tolist() == [True, True, True, False]
+
+
+def log_spreads(values, groups):
+    found = by_group(values, groups, int(groups.max()) + 1)
+    return np.log(found.spread), np.log(clipped_spreads(values, groups, found).spread)
+
+
+def test_clipped_spreads_are_twice_as_exact_and_odd_values_do_not_move_them():
+    rng = np.random.RandomState(4)
+    groups, values = np.repeat(np.arange(300), 100), rng.randn(30_000)
+    quartiles, clipped = log_spreads(values, groups)
+    assert clipped.mean() == pytest.approx(np.log(1.349), abs=0.02)
+    assert clipped.var() < 0.6 * quartiles.var()
+    assert clipped.var() * 100 == pytest.approx(0.6, abs=0.15)  # the noise that `scale_rows` reckons with
+    values[::100] = 1e6
+    assert np.abs(log_spreads(values, groups)[1] - clipped).max() < 0.15
+
+
+def test_groups_share_a_scale_as_far_as_they_are_alike():
+    rng = np.random.RandomState(5)
+    groups, noise = np.repeat(np.arange(100), 50), rng.randn(5000)
+
+    def rows(scales):
+        values = scales[groups] * noise
+        found = by_group(values, groups, 100)
+        return scale_rows(clipped_spreads(values, groups, found), 1.0)
+
+    assert rows(np.ones(100)) == 50.0
+    assert rows(np.exp(rng.randn(100))) == pytest.approx(0.6, rel=0.5)  # the variance of their logarithms is 1

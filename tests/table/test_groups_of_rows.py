@@ -38,6 +38,18 @@ def test_rows_are_compared_within_their_machine():
     assert average_precision_score(odd, -plain.score_samples(table)) < 0.5
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_slips_within_a_machine_come_first(seed):
+    rng = np.random.RandomState(seed)
+    machine = np.repeat(np.arange(20), 200)
+    columns = 10.0 * rng.randn(20, 2)[machine] + rng.randn(4000, 2)  # levels of their own, the same scale
+    rows = rng.permutation(4000)[:40]
+    columns[rows, rng.randint(0, 2, 40)] += 8.0 * rng.choice([-1.0, 1.0], 40)
+    table = pd.DataFrame(columns, columns=["pressure", "speed"]).assign(machine=[f"M{m:02d}" for m in machine])
+    model = TableDetector(by="machine", random_state=0).fit(table)
+    assert average_precision_score(np.isin(np.arange(4000), rows), -model.score_samples(table)) >= 0.98
+
+
 def test_the_group_is_no_feature():
     table, _ = machines(5)
     model = TableDetector(by="machine", random_state=0).fit(table)

@@ -7,7 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 QUARTILES = (0.25, 0.75)
-SCALE_ROWS = 10.0  # K: a group of so many rows has half its own scale
+SCALE_ROWS = 10.0  # K of hours, and of groups where no spread is known
+SCALE_NOISE = 0.6  # variance of the logarithm of a clipped spread, times the number of rows
+MOST_SCALE_ROWS = 50.0  # largest K, where groups are alike
+CLIP, CLIPPED = 2.5, 0.97756  # deviations, and the mean of min(z², CLIP²) of a Gaussian
 LEAST_SCALE = 0.01  # of a group, as a share of the usual one
 SIGMA = 1.349  # distance of the quartiles of a Gaussian with unit deviation
 
@@ -58,16 +61,46 @@ def robust_deviation(values: np.ndarray) -> tuple[float, float]:
     return (float(found.median[0]), float(found.spread[0]) / SIGMA) if found.n[0] else (0.0, 0.0)
 
 
-def shrunk_scales(found: GroupSpread, usual: float) -> np.ndarray:
+def clipped_spreads(values: np.ndarray, groups: np.ndarray, found: GroupSpread) -> GroupSpread:
+    """Return the groups with spreads from all their values, those beyond 2.5 deviations clipped.
+
+    Half the variance of the distance of the quartiles, and as little moved by a few odd values.
+
+    Parameters
+    ----------
+    values, groups : (N,)
+        As in `by_group`.
+    found : GroupSpread
+        Medians and distances of the quartiles.
+    """
+    there = ~np.isnan(values) & (groups >= 0)
+    g = groups[there]
+    deviation, first = np.abs(values[there] - found.median[g]), found.spread[g] / SIGMA
+    z = np.divide(deviation, first, out=np.zeros(g.size), where=first > 0.0)
+    mean = np.bincount(g, np.minimum(z, CLIP) ** 2, minlength=found.n.size) / np.maximum(found.n, 1)
+    return found._replace(spread=found.spread * np.sqrt(mean / CLIPPED))
+
+
+def scale_rows(found: GroupSpread, usual: float) -> float:
+    """Return K of `shrunk_scales`: the noise of log v_g for one row, over the variance between the groups."""
+    there = (found.n > 1) & (found.spread > 0.0)
+    if not there.any() or usual <= 0.0:
+        return SCALE_ROWS
+    logs = np.log(np.maximum(found.spread[there] / SIGMA, LEAST_SCALE * usual))
+    apart = robust_deviation(logs)[1] ** 2 - SCALE_NOISE * float(np.mean(1.0 / found.n[there]))
+    return SCALE_NOISE / apart if apart > SCALE_NOISE / MOST_SCALE_ROWS else MOST_SCALE_ROWS
+
+
+def shrunk_scales(found: GroupSpread, usual: float, rows: float = SCALE_ROWS) -> np.ndarray:
     """Return the scale of every group, between its own and the usual one by how many values it has.
 
-    log s_g = (n_g log v_g + K log s) / (n_g + K), with v_g, the spread of the group but at least s/100, and s, the
-    usual one.
+    log s_g = (n_g log v_g + K log s) / (n_g + K), with v_g, the spread of the group but at least s/100, s, the usual
+    one, and K = `rows`.
     """
     own = np.maximum(np.where(found.n > 0, found.spread / SIGMA, usual), LEAST_SCALE * usual)
     if usual <= 0.0:
         return np.where(own > 0.0, own, 1.0)
-    return np.exp((found.n * np.log(own) + SCALE_ROWS * np.log(usual)) / (found.n + SCALE_ROWS))
+    return np.exp((found.n * np.log(own) + rows * np.log(usual)) / (found.n + rows))
 
 
 def equal_steps(rows: np.ndarray, most: int) -> np.ndarray:

@@ -4,9 +4,9 @@ Of a number x in group g:
 
     (x - c_g) / s_g,    c_g = c + n_g/(n_g + k) (m_g - c)
 
-m_g is the median of the group, c that of all rows, and s_g lies between the group's own spread and the usual one
-(`grouped.shrunk_scales`). k is the variance of a median of one row over that between the groups: where groups lie far
-apart, a group keeps its own level, and where they do not, it is that of all rows.
+m_g is the median of the group, c that of all rows, and s_g lies between the group's own spread and the usual one, by
+how unlike the spreads are (`grouped.shrunk_scales`). k is the variance of a median of one row over that between the
+groups: where groups lie far apart, a group keeps its own level, and where they do not, it is that of all rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oddatom.context.grouped import by_group, robust_deviation, shrunk_scales
+from oddatom.context.grouped import by_group, clipped_spreads, robust_deviation, scale_rows, shrunk_scales
 
 LARGEST = 1e300  # size of a feature: a detector can still subtract two
 MEDIAN_VARIANCE = 1.57  # of a median, over that of a mean
@@ -71,5 +71,7 @@ def learn_groups(numbers: np.ndarray, groups: np.ndarray, keys: list[str]) -> Gr
         apart = robust_deviation(found.median[known])[1] ** 2 - noise * few
         weight = found.n / (found.n + noise / apart) if apart > 0.0 else np.zeros(G)
         centers[:, j] = size * np.append(np.where(known, center + weight * (found.median - center), center), center)
-        scales[:, j] = size * np.append(shrunk_scales(found, usual or scale), scale or usual or 1.0)
+        spreads = clipped_spreads(x, groups, found)
+        own = shrunk_scales(spreads, usual or scale, scale_rows(spreads, usual or scale))
+        scales[:, j] = size * np.append(own, scale or usual or 1.0)
     return GroupLevels(keys, centers, scales)
