@@ -145,7 +145,7 @@ class KDPLOCSVM(KernelDetector, DPLOCSVM):
     kernel_map_ : KernelMap
         Takes scaled rows to their coordinates.
     landmark_indices_ : ndarray
-        Rows that the coordinates are made of, by their place among the rows of the fit: X, or X[kept_rows_].
+        Rows that the coordinates are made of, by their place among the rows of the fit: X, or `X[kept_rows_]`.
     gamma_ : float or None
         The kernel's width as a number; None where precomputed.
     kernel_coding_ : str
