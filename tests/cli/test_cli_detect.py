@@ -12,11 +12,11 @@ from oddatom.cli.learning import in_words
 from oddatom.cli.listing import flagged_words
 from oddatom.table import open_table
 
-RESULTS = ["score", "p_value", "is_anomaly", "rank", "top_features"]
+RESULTS = ["row", "score", "p_value", "is_anomaly", "rank", "top_features"]
 
 
 def test_detect_does_the_whole_job(run, table, tmp_path, columns):
-    ended = run("detect", table)
+    ended = run("detect", table, "--all")
     assert ended.code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.anomalies.csv", "data.csv", "data.report.html"]
     rows = csv_rows(tmp_path / "data.anomalies.csv")
@@ -24,6 +24,7 @@ def test_detect_does_the_whole_job(run, table, tmp_path, columns):
     for name, cells in columns.items():  # the original rows in the original order
         assert [row[name] for row in rows] == cells
     scores = np.array([float(row["score"]) for row in rows])
+    assert [int(row["row"]) for row in rows] == list(range(1, N_ROWS + 1))
     assert sorted(int(row["rank"]) for row in rows) == list(range(1, N_ROWS + 1))
     assert np.array_equal(np.argsort(scores, kind="stable"), np.argsort([int(row["rank"]) for row in rows]))
     odd = rows[ODD_ROW - 1]
@@ -48,7 +49,7 @@ def test_detect_says_columns_on_stderr_and_ten_rows_on_stdout(run, table):
 
 
 def test_scores_are_those_of_score_and_of_python(run, table, tmp_path):
-    run("detect", table, "-m", tmp_path / "m.oddatom", "--no-report")
+    run("detect", table, "-m", tmp_path / "m.oddatom", "--no-report", "--all")
     run("score", tmp_path / "m.oddatom", table)
     found, scored = csv_rows(tmp_path / "data.anomalies.csv"), csv_rows(tmp_path / "data.scores.csv")
     whole = open_table(table).read()
@@ -77,12 +78,37 @@ def test_seed_matters(run, table, tmp_path):
 
 
 def test_top_writes_the_oddest_alone_oddest_first(run, table, tmp_path):
-    run("detect", table, "--no-report")
+    run("detect", table, "--no-report", "--explain-all")
     whole = sorted(csv_rows(tmp_path / "data.anomalies.csv"), key=lambda row: int(row["rank"]))
     run("detect", table, "--no-report", "--top", 7)
     assert csv_rows(tmp_path / "data.anomalies.csv") == whole[:7]
     run("detect", table, "--no-report", "--top", 10_000)
     assert csv_rows(tmp_path / "data.anomalies.csv") == whole
+
+
+def test_flagged_and_listed_rows_are_written_oddest_first(run, table, tmp_path):
+    run("detect", table, "--no-report", "--explain-all")
+    whole = csv_rows(tmp_path / "data.anomalies.csv")
+    for words in ([], ["--threshold", "10%"]):
+        ended = run("detect", table, "--no-report", *words)
+        rows = csv_rows(tmp_path / "data.anomalies.csv")
+        n = max(sum(row["is_anomaly"] == "true" for row in rows), 10)
+        assert [int(row["rank"]) for row in rows] == list(range(1, n + 1))
+        assert f"({n} of them; --all writes every row)" in ended.err
+        for row in rows:
+            one = whole[int(row["row"]) - 1]
+            assert [row[name] for name in ("id", "score", "rank", "top_features")] == [
+                one[name] for name in ("id", "score", "rank", "top_features")
+            ]
+            assert row["top_features"]
+
+
+def test_all_rows_are_written_and_the_flagged_and_listed_explained(run, table, tmp_path):
+    assert "of them" not in run("detect", table, "--no-report", "--threshold", "10%", "--all").err
+    for row in csv_rows(tmp_path / "data.anomalies.csv"):
+        assert bool(row["top_features"]) == (row["is_anomaly"] == "true" or int(row["rank"]) <= 10)
+    run("detect", table, "--no-report", "--explain-all")
+    assert all(row["top_features"] for row in csv_rows(tmp_path / "data.anomalies.csv"))
 
 
 def test_json(run, table, tmp_path):
@@ -94,7 +120,7 @@ def test_json(run, table, tmp_path):
     assert said["anomalies"] == sum(row["is_anomaly"] == "true" for row in rows) > 0
     assert [one["rank"] for one in said["top"]] == list(range(1, 11))
     for one in said["top"]:
-        row = rows[one["row"] - 1]
+        row = next(row for row in rows if int(row["row"]) == one["row"])
         assert (one["score"], one["top_features"]) == (float(row["score"]), row["top_features"])
 
 
@@ -146,7 +172,7 @@ def test_names_that_clash_with_results(run, tmp_path, names):
     rng = np.random.RandomState(0)
     columns = {name: [repr(float(x)) for x in rng.normal(size=30)] for name in ["a", *names]}
     path = write_csv(tmp_path / "t.csv", columns)
-    run("detect", path, "--no-report")
+    run("detect", path, "--no-report", "--all")
     rows = csv_rows(tmp_path / "t.anomalies.csv")
     prefix = "oddatom_oddatom_" if "oddatom_score" in names else "oddatom_"
     assert list(rows[0]) == ["a", *names, *(prefix + name for name in RESULTS)]
@@ -157,7 +183,14 @@ def test_names_that_clash_with_results(run, tmp_path, names):
 def test_types_of_parquet_results(run, table, tmp_path):
     run("detect", table, "--no-report", "-o", tmp_path / "out.parquet")
     schema = pyarrow.parquet.read_schema(tmp_path / "out.parquet")
-    assert [str(schema.field(name).type) for name in RESULTS] == ["double", "double", "bool", "int64", "string"]
+    assert [str(schema.field(name).type) for name in RESULTS] == [
+        "int64",
+        "double",
+        "double",
+        "bool",
+        "int64",
+        "string",
+    ]
 
 
 @pytest.mark.parametrize("detector", ["dl", "dpl", "kdl", "kdpl"])
@@ -170,15 +203,16 @@ def test_detectors_of_the_paper(run, table, tmp_path, detector):
     assert all(0 < float(row["p_value"]) <= 1 for row in rows)
     assert any(row["top_features"] for row in rows) == (detector in ("dl", "dpl"))
     assert (tmp_path / "data.report.html").stat().st_size > 10_000
+    by_number = {int(row["row"]): row for row in rows}
     for one in said["top"]:  # the list and the file say the same
-        assert one["top_features"] == rows[one["row"] - 1]["top_features"]
+        assert one["top_features"] == by_number[one["row"]]["top_features"]
 
 
 @pytest.mark.parametrize("detector", ["oddatom", "dl", "dpl", "kdl", "kdpl"])
 @pytest.mark.parametrize("n", [2, 3, 12])
 def test_very_small_tables(run, tmp_path, detector, n):
     path = write_csv(tmp_path / "t.csv", {"a": range(n), "b": [str(k * k) for k in range(n)]})
-    ended = run("detect", path, "--detector", detector, *(["--no-report"] if n > 2 else []))
+    ended = run("detect", path, "--all", "--detector", detector, *(["--no-report"] if n > 2 else []))
     assert ended.code == 0, ended.err
     rows = csv_rows(tmp_path / "t.anomalies.csv")
     assert len(rows) == n

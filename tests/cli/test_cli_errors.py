@@ -79,6 +79,8 @@ def test_unknown_columns(fails, table, option):
         (["--seed", "-1"], "argument --seed: must be a whole number from 0 to 4294967295. Got '-1' instead"),
         (["--seed", "4294967296"], "from 0 to 4294967295"),
         (["--threads", "0"], "argument --threads: must be a whole number above 0. Got '0' instead"),
+        (["--top", "3", "--all"], "argument --all: not allowed with argument --top"),
+        (["--by", ""], "argument --by: must name columns. Got '' instead"),
         (["--top", "few"], "argument --top: must be a whole number above 0. Got 'few' instead"),
         (["--detector", "svm"], "invalid choice: 'svm' (choose from"),
         (["--format", "xlsx"], "invalid choice: 'xlsx'"),
@@ -225,10 +227,10 @@ def test_rows_beyond_the_end(fails, table, model):
 
 def test_ctrl_c_and_lack_of_memory(run, table, tmp_path, monkeypatch):
     def stop(error):
-        def fit(self, X, y=None):
+        def learn(self, source, order=None):
             raise error
 
-        monkeypatch.setattr(OddAtomDetector, "fit", fit)
+        monkeypatch.setattr(OddAtomDetector, "_learn", learn)
         ended = run("detect", table, "-q")
         assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
         return ended.code, ended.line()
@@ -257,10 +259,10 @@ def test_without_what_a_report_needs(package, fails, run, table, monkeypatch):
 
 
 def test_a_bug_is_not_hidden(table, run, monkeypatch):
-    def fit(self, X, y=None):
+    def learn(self, source, order=None):
         raise TypeError("a bug")
 
-    monkeypatch.setattr(OddAtomDetector, "fit", fit)
+    monkeypatch.setattr(OddAtomDetector, "_learn", learn)
     with pytest.raises(TypeError, match="a bug"):
         run("detect", table, "--no-report")
 

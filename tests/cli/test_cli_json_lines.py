@@ -82,7 +82,7 @@ def test_a_model_without_p_values_and_a_table_without_ids(run, tmp_path, columns
 def test_numbers_that_are_none_and_cells_that_are_odd():
     rows = Placed(np.zeros((3, 1)), np.zeros((3, 1)))
     flagged = np.array([False, True, False])
-    found = Results(np.array([1.5, np.inf, np.nan]), np.array([0.5, np.nan, 0.25]), flagged, rows)
+    found = Results(np.array([1.5, np.inf, np.nan]), np.arange(3), np.array([0.5, np.nan, 0.25]), flagged, rows)
     ids = {"a": ["\x1b[2J\u202eé", b"\xff", None], "b": [2**60, np.datetime64("2024-01-01"), float("nan")]}
     text = "\n".join(row_lines(8, found, ids, ["x 9 %", "", "ü 1 %"]))
     assert text.isascii()

@@ -17,7 +17,8 @@ def known(tmp_path, text):
 
 
 def flagged(path):
-    return [number for number, row in enumerate(csv_rows(path), 1) if row["is_anomaly"] == "true"]
+    rows = enumerate(csv_rows(path), 1)
+    return [int(row.get("row", number)) for number, row in rows if row["is_anomaly"] == "true"]
 
 
 def test_detect_says_how_many_rows_stand_out(run, table, tmp_path):

@@ -62,7 +62,7 @@ def test_json_has_no_infinities():
 
 def test_hostile_cells_and_names_do_no_harm(run, hostile, tmp_path):
     model = tmp_path / "m.oddatom"
-    found = run("detect", hostile, "-m", model)
+    found = run("detect", hostile, "-m", model, "--explain-all")
     assert found.code == 0
     for ended in (
         found,
@@ -85,7 +85,7 @@ def test_hostile_cells_and_names_do_no_harm(run, hostile, tmp_path):
 
 
 def test_rows_on_a_terminal_are_escaped(on_terminal, hostile, tmp_path):
-    code, got = on_terminal("detect", hostile, "-o", "-", "--no-report", "-q", streams=["stdout"])
+    code, got = on_terminal("detect", hostile, "-o", "-", "--no-report", "-q", "--all", streams=["stdout"])
     assert code == 0
     assert len(got.splitlines()) > 80
     assert harmless(got.replace("\r\n", "\n"))
@@ -93,7 +93,7 @@ def test_rows_on_a_terminal_are_escaped(on_terminal, hostile, tmp_path):
 
 
 def test_rows_in_a_file_are_as_they_were(run, hostile, tmp_path):
-    run("detect", hostile, "-o", tmp_path / "out.parquet", "--no-report")
+    run("detect", hostile, "-o", tmp_path / "out.parquet", "--no-report", "--all")
     after = open_table(tmp_path / "out.parquet").read()
     assert after["@kind\x1b[5m"].to_pylist() == [row["@kind\x1b[5m"] for row in csv_rows(hostile)]
 

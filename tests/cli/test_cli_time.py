@@ -1,12 +1,16 @@
 """`--time`, `--window`, `--by` and `score --remember`."""
 
+import html
 import json
+import re
+import shlex
 
 import numpy as np
 import pytest
 from cli_tables import csv_rows, write_csv
 
 from oddatom import load
+from oddatom.cli.parser import make_parser
 
 N_DAYS = 30
 NIGHT = 24 * 20 + 3  # a row at three in the morning, from 0
@@ -136,7 +140,7 @@ def test_by_compares_rows_within_their_group(run, tmp_path):
         (
             {"stamp": ["", *["2024-01-01"] * 719]},
             ["--time", "stamp"],
-            "a row has no date in column 'stamp' (row 1 of 720)",
+            "a row has no time in column 'stamp' (row 1)",
         ),
         ({"stamp": ["2024-01-01"] * 720}, ["--time", "stamp"], "all values of column 'stamp' are equal"),
         ({}, ["--time", "--window", "720"], "--window must be shorter than the table, which has 720 rows"),
@@ -173,12 +177,26 @@ def test_a_file_in_no_order_is_said(run, sensors, tmp_path):
     file = write_csv(tmp_path / "new.csv", new)
     said = run("score", tmp_path / "m.oddatom", file, "--batch", "20").err
     assert said.count("rows are not in the order of stamp") == 1
+    assert "in the order" not in run("score", tmp_path / "m.oddatom", sensors, "--batch", "100").err  # trained on them
     assert "in the order" not in run("score", tmp_path / "m.oddatom", file).err
 
 
 def test_p_values_of_other_detectors_are_those_of_score(run, sensors, tmp_path):
     model = tmp_path / "m.oddatom"
-    run("detect", sensors, "--time", "--detector", "dl", "--no-report", "-q", "-m", model, "-o", tmp_path / "a.csv")
+    run(
+        "detect",
+        sensors,
+        "--time",
+        "--detector",
+        "dl",
+        "--no-report",
+        "-q",
+        "-m",
+        model,
+        "-o",
+        tmp_path / "a.csv",
+        "--all",
+    )
     run("score", model, sensors, "-q", "-o", tmp_path / "b.csv")
     assert scores(tmp_path / "a.csv") == scores(tmp_path / "b.csv")
 
@@ -203,3 +221,30 @@ def test_what_needs_rows_by_themselves_is_refused(run, sensors, tmp_path):
     assert "--known is not for --time" in run("detect", sensors, "--time", "--known", tmp_path / "known.csv").line()
     known = run("score", model, sensors, "--known", tmp_path / "known.csv", "-q").line()
     assert "takes no judged rows" in known
+
+
+def test_a_row_without_a_time_is_named_by_its_place_in_the_file(run, sensors, tmp_path):
+    run("fit", sensors, "--time", "-m", tmp_path / "m.oddatom", "-q")
+    cells = sensor(N_DAYS, 4, seed=3)
+    cells["stamp"] = [*cells["stamp"][:60], "", *cells["stamp"][61:]]
+    new = write_csv(tmp_path / "new.csv", cells)
+    ended = run("score", tmp_path / "m.oddatom", new, "--batch", "20", "-q")
+    assert (ended.code, "(row 61)" in ended.line()) == (1, True)
+    assert not (tmp_path / "new.scores.csv").exists()
+
+
+def test_a_counter_puts_rows_in_order(run, tmp_path):
+    data = write_csv(tmp_path / "data.csv", {**sensor(), "stamp": range(1, 721)})
+    assert "stamp: left out, it runs with the rows" in run("detect", data, "--no-report").err
+    assert "in the order of stamp" in run("detect", data, "--no-report", "--time").err
+
+
+def test_the_report_says_how_to_fit_the_same(run, tmp_path):
+    rng = np.random.RandomState(0)
+    columns = {**sensor(), "pump, old": [f"p{k % 3}" for k in range(720)], "load": rng.randn(720)}
+    data = write_csv(tmp_path / "data.csv", columns)
+    run("detect", data, "--time", "stamp", "--by", '"pump, old"', "--window", 12, "--threshold", "2%", "-q")
+    page = html.unescape((tmp_path / "data.report.html").read_text())
+    words = re.search(r"oddatom (fit .*? -m model\.oddatom)", page).group(1)
+    options = make_parser().parse_args(shlex.split(words))
+    assert (options.time, options.by, options.window, options.threshold) == ("stamp", ["pump, old"], 12, "2%")

@@ -157,3 +157,15 @@ def test_a_group_of_each_row_is_refused():
     table, _ = machines(2, 30)
     with pytest.raises(OddAtomError, match="every row has a group of its own in 'name'"):
         TableDetector(by="name").fit(table.assign(name=[f"r{i}" for i in range(60)]))
+
+
+@pytest.mark.parametrize(("alone", "size"), [(0.55, 10), (0.9, 10), (0.99, 10), (0.2, 2), (0.5, 3)])
+def test_gross_errors_come_first_where_most_groups_have_one_row(alone, size):
+    rng = np.random.RandomState(0)
+    n, n_alone = 2000, int(alone * 2000)
+    customer = [f"s{i}" for i in range(n_alone)] + [f"b{i // size}" for i in range(n - n_alone)]
+    table = pd.DataFrame({"customer": customer, "amount": 100 + 10 * rng.randn(n), "items": rng.poisson(5, n) + 0.0})
+    table.loc[[0, n - 1], "amount"] = 100_000.0  # of a lone row, and in a group
+    model = TableDetector(by="customer", random_state=0).fit(table)
+    assert set(model.score_samples(table).argsort()[:2]) == {0, n - 1}
+    assert (model.predict(table)[[0, n - 1]] == -1).all()

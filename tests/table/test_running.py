@@ -22,11 +22,27 @@ RUNNING = {
     "epoch": 1.7e9 + 60.0 * np.arange(N),
     "epoch in ms": 1_700_000_000_000 + RNG.integers(100, 9000, N).cumsum(),
     "counter with gaps": np.delete(np.arange(N + 5), [50, 51, 120, 200, 201]) * 10,
+    "nearly in order": TIMES[np.argsort(np.arange(N) + RNG.normal(0, 5, N))],
+    "one in twenty is late": TIMES[
+        np.argsort(np.arange(N) + (RNG.random(N) < 0.05) * RNG.integers(2, 6, N), kind="stable")
+    ],
+    "epoch with fractions": 1.7e9 + 60.0 * np.arange(N) + RNG.random(N),
+    "epochs of four machines": np.tile(1.7e9 + 60.0 * np.arange(N // 4), 4),
+    "seconds since the start": np.cumsum(RNG.random(N)),
+    "whole seconds since the start": np.cumsum(RNG.integers(1, 9, N)),
+    "tenths of seconds": 0.1 * np.arange(N),
+    "counter with many gaps": np.arange(N) + np.cumsum(RNG.random(N) < 0.2),
+    "days of a spreadsheet": 45_000.0 + np.arange(N) / 1440,
+    "days as digits": [int(day.strftime("%Y%m%d")) for day in pd.date_range("2024-03-01", periods=N)],
+    "minutes as digits": [int(time.strftime("%Y%m%d%H%M")) for time in TIMES],
+    "row number": np.arange(1, N + 1),
     "gaps in it": pd.Series(TIMES).where(np.arange(N) % 7 > 0),
 }
 STAYING = {
     "birthdays": pd.to_datetime("1950-01-01") + pd.to_timedelta(RNG.integers(0, 20_000, N), unit="D"),
-    "nearly in order": TIMES[np.argsort(np.arange(N) + RNG.normal(0, 5, N))],
+    "noisy trend": 0.5 * np.arange(N) + RNG.normal(0, 3, N),
+    "sorted days": np.sort(RNG.integers(0, 60, N)),
+    "shuffled stamps": RNG.permutation(20240301 + np.arange(N) % 28),
     "two dates": np.repeat(pd.to_datetime(["2024-01-01", "2024-06-01"]), N // 2),
     "sorted amounts": np.sort(RNG.gamma(2.0, 100.0, N)).round(),
     "sorted floats": np.sort(RNG.normal(size=N)),

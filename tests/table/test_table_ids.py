@@ -36,9 +36,9 @@ def test_names_of_other_columns(name):
         ("customer_id", RNG.permutation(1000)[:5], "every value is different"),
         ("customer_id", [str(i * 3) for i in range(N)], "every value is different"),
         ("customer_id", np.where(np.arange(N) == 3, np.nan, np.arange(N) * 2.0), "every value is different"),
-        ("x", np.arange(5, N + 5), "it counts the rows"),
+        ("x", np.arange(5, N + 5), "it runs with the rows"),
         ("x", RNG.permutation(N), "it counts the rows"),
-        ("x", [str(i) for i in range(N)], "it counts the rows"),
+        ("x", [str(i) for i in range(N)], "it runs with the rows"),
         ("name", [f"n{i}" for i in range(N)], "every value is different"),
         ("name", [f"n{i}" for i in range(N - 1)] + ["n1"], "nearly every value is different"),
         ("uuid", [f"n{i}" for i in range(5)], "every value is different"),
@@ -47,7 +47,7 @@ def test_names_of_other_columns(name):
 def test_ids(name, values, reason):
     decision = decided(name, values)
     assert decision.action == "left out"
-    assert decision.reason == reason
+    assert decision.reason.startswith(reason)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sklearn.neighbors import LocalOutlierFactor
 
 import oddatom
 from oddatom import OddAtomDetector, TableDetector
-from oddatom.exceptions import DriftWarning, OddAtomError, ParameterError
+from oddatom.exceptions import DriftWarning, OddAtomError, ParameterError, TableWarning
 
 
 def sensor(days=40, seed=0):
@@ -292,7 +292,7 @@ def test_the_order_of_the_rows_of_a_table_does_not_matter(normal):
     assert same(other.score_samples(shuffled), one.score_samples(normal)[shuffled.index])
 
 
-@pytest.mark.parametrize("form", ["epoch", "text", "counter", "day first"])
+@pytest.mark.parametrize("form", ["epoch", "text", "counter", "day first", "digits", "digits as text"])
 def test_times_are_read_in_every_form(form):
     table = sensor(10)
     table.loc[100, "pressure"] = 9.0
@@ -304,6 +304,8 @@ def test_times_are_read_in_every_form(form):
         "text": stamps.dt.strftime("%Y-%m-%d %H:%M:%S"),
         "counter": np.arange(len(table)),
         "day first": stamps.dt.strftime("%d.%m.%Y %H:%M"),
+        "digits": stamps.dt.strftime("%Y%m%d%H").astype(int),
+        "digits as text": stamps.dt.strftime("%Y%m%d%H%M"),
     }[form]
     model = TableDetector(time="stamp", random_state=0).fit(table)
     assert model.score_samples(table).argmin() == 100
@@ -351,7 +353,7 @@ def test_folds_are_blocks_of_time_with_gaps(normal):
 
     rows = np.arange(400.0)[:, None]
     by_time = np.random.RandomState(0).permutation(400)
-    drawn = arrange(RowOrder(rows, by_time, 20, lambda own: own), 4, 20_000, 0)
+    drawn = arrange(RowOrder(rows, by_time, 20, rows.shape[1], lambda own: own), 4, 20_000, 0)
     place = np.argsort(by_time)
     blocks = [np.sort(place[drawn[fold::4]]) for fold in range(4)]
     for block in blocks:
@@ -382,9 +384,15 @@ def test_other_detectors_take_times_too(normal):
     ("change", "parameters", "words"),
     [
         ({"stamp": "soon"}, {}, "'soon', which is neither a date nor a number"),
-        ({"stamp": [None, *range(1, 100)]}, {}, "a row has no number in column 'stamp' .row 1 of 100."),
+        ({"stamp": [None, *range(1, 100)]}, {}, "a row has no number in column 'stamp' .row 1."),
         ({"stamp": 5.0}, {}, "all values of column 'stamp' are equal"),
         ({}, {"window": 100}, "must be shorter than the table, which has 100 rows"),
+        (
+            {"name": ["a", "b"] * 50},
+            {"by": "name", "window": 60},
+            "must be shorter than the longest series, which has 50",
+        ),
+        ({}, {"by": "name"}, "all rows have the same value in 'name': they are one group"),
         ({}, {"window": 1}, "'window' parameter"),
         ({}, {"time": "when"}, "must name columns of the table"),
         ({}, {"time": None, "window": 5}, "'window' parameter of TableDetector needs a time column"),
@@ -404,7 +412,7 @@ def test_bad_input_is_refused_in_one_line(change, parameters, words):
 def test_new_rows_without_a_time_are_refused(model, normal):
     with pytest.raises(OddAtomError, match="no column 'stamp', which puts the rows in order"):
         model.score_samples(normal.drop(columns="stamp"))
-    with pytest.raises(OddAtomError, match="2 rows have no date"):
+    with pytest.raises(OddAtomError, match="2 rows have no time"):
         model.score_samples(normal.assign(stamp=normal["stamp"].where(normal.index > 1)))
 
 
@@ -422,3 +430,85 @@ def test_a_failed_fit_leaves_the_model_as_it_was(normal):
     with pytest.raises(ParameterError):
         model.set_params(window=10_000).fit(normal)
     assert same(model.score_samples(normal), before)
+
+
+def test_times_of_one_day_put_rows_in_order():
+    table = sensor(2)[:24].assign(stamp=[f"{hour:02d}:00" for hour in range(24)])
+    assert "it is the time of the rows" in TableDetector(random_state=0).fit(table).encoder_.describe()[0]
+    model = TableDetector(time="stamp", window=5, random_state=0).fit(table)
+    assert "a row every 1 hour" in model.context_.lines()[0]
+
+
+def test_times_in_another_unit_are_refused(normal):
+    seconds = 1_704_067_200 + 3600 * np.arange(len(normal))
+    model = TableDetector(time="stamp", random_state=0).fit(normal.assign(stamp=seconds))
+    with pytest.raises(OddAtomError, match="counts milliseconds, where training had seconds"):
+        model.score_samples(normal.assign(stamp=1000 * seconds))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_after_a_gap_are_no_odder_than_others(seed):
+    rng = np.random.RandomState(seed)
+    step = np.where(np.arange(3000) % 100 == 0, 5000.0, 1.0)
+    table = pd.DataFrame(rng.randn(3000, 3), columns=["a", "b", "c"]).assign(stamp=np.cumsum(step))
+    model = TableDetector(time="stamp", window=30, random_state=0).fit(table)
+    oddest = np.argsort(model.score_samples(table))[:60] % 100
+    assert np.count_nonzero(oddest < 6) <= 10  # 3.6 by chance
+    assert (model.predict(table) == -1).mean() < 0.005
+    table.loc[500, "a"] = 9.0  # the first after a gap has no other views
+    assert reasons(model, table, 500) == "a"
+
+
+def test_a_view_that_is_missing_is_usual_for_other_detectors():
+    table = sensor(10)
+    model = TableDetector(IsolationForest(random_state=0), time="stamp").fit(table)
+    assert np.isfinite(model.score_samples(table)).all()
+
+
+@pytest.mark.parametrize("n_series", [40, 1200])
+def test_many_series_are_followed_to_the_last_bit(n_series):
+    def rows(start, stop, seed):
+        rng = np.random.RandomState(seed)
+        stamps = pd.date_range("2024-01-01", periods=stop, freq="h")[start:]
+        table = pd.DataFrame(
+            {"stamp": np.repeat(stamps, n_series), "sensor": np.tile(np.arange(n_series), stop - start)}
+        )
+        return table.assign(x=rng.randn(len(table)) + table["sensor"] % 7)
+
+    model = TableDetector(time="stamp", by="sensor", window=24, random_state=0).fit(rows(0, 60, 0))
+    new, kept = rows(60, 63, 1), pickle.dumps(model)
+    pieces = np.concatenate([model.score_samples(new[k : k + n_series]) for k in range(0, len(new), n_series)])
+    assert same(pieces, pickle.loads(kept).score_samples(new))
+
+
+def test_series_that_are_forgotten_are_said(monkeypatch, normal):
+    monkeypatch.setattr("oddatom.context.following.MOST_ROWS", 1000)
+    table = pd.concat([normal.assign(sensor=k, stamp=normal["stamp"] + pd.Timedelta(days=k)) for k in range(3)])
+    with pytest.warns(TableWarning, match="series that ended first are forgotten"):
+        TableDetector(time="stamp", by="sensor", random_state=0).fit(table)
+
+
+def test_machines_that_follow_each_other_do_not_wander():
+    rng = np.random.RandomState(0)
+    stamps = pd.date_range("2024-01-01", periods=300, freq="min")
+    parts = [pd.DataFrame({"stamp": stamps, "x": 10 * k + rng.randn(300), "y": rng.randn(300)}) for k in range(4)]
+    model = TableDetector(random_state=0).fit(pd.concat(parts, ignore_index=True))
+    new = pd.concat(parts[::-1], ignore_index=True)
+    new.loc[[600, 700], "x"] = 60.0, 45.0
+    assert set(model.score_samples(new).argsort()[:2]) == {600, 700}
+    assert (model.predict(new)[[600, 700]] == -1).all()
+
+
+def test_a_spike_beyond_all_wandering_comes_first():
+    rng = np.random.RandomState(0)
+    slow = np.zeros(2000)
+    for i in range(1, 2000):
+        slow[i] = 0.995 * slow[i - 1] + 0.1 * rng.randn()
+    table = pd.DataFrame(
+        {"stamp": pd.date_range("2024-01-01", periods=2000, freq="min"), "x": slow, "y": rng.randn(2000)}
+    )
+    table.loc[1500, "x"] = slow[:1000].max() + 20.0
+    model = TableDetector(random_state=0).fit(table[:1000])
+    assert not np.isnan(model.context_.context.limits[0]).all()  # it wanders
+    assert model.score_samples(table[1000:]).argmin() == 500
+    assert model.predict(table[1000:])[500] == -1

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from oddatom import save
 from oddatom.cli.console import Console, WrongUse
 from oddatom.cli.known import check_can_be_judged, find_judged, judge, read_known
@@ -49,38 +52,75 @@ def run(options: argparse.Namespace, console: Console) -> bool:
             need_figures()
         table = read_whole(source, console)
         judged = None if known is None else find_judged(known, [table], options.table)
-        model, placed = fit_model(options, table, console)
+        model, placed, own = fit_model(options, table, console)
         X = placed.features
         if judged is not None:
             judge(model, judged, X)
-        found = results(model, placed, model._stretched(placed))
-        order = found.first_of_episodes(max(options.top or 0, LISTED))
-        rows: Any = order[: options.top] if options.top else slice(None)
-        features = top_features(model, found, rows, X, console)
-        values = {**found.columns(rows), "rank": found.ranks()[rows], "top_features": features}
+            own = None
+        found = results(model, placed, model._stretched(placed, own), own)
+        odd = found.first_of_episodes(max(options.top or 0, LISTED))
+        listed, rows = odd[:LISTED], _rows_to_write(found, odd, options)
+        explained = np.union1d(_flagged_and(found, listed) if options.all else rows, listed)
+        words = top_features(model, found, explained, X, console)
+        why = _of_rows(words, explained, listed).to_pylist()
+        values = {"row": rows + 1, **found.columns(rows), "rank": found.ranks()[rows]}
+        values["top_features"] = _of_rows(words, explained, rows)
         with writer:
-            listed = table.take(rows) if options.top else table
-            writer.write(for_output(with_results(listed, values), output, console))
+            of_table = table if _writes_all(options) else table.take(rows)
+            writer.write(for_output(with_results(of_table, values), output, console))
         if options.model:
             save(model, options.model)
         if report:
             with console.status("writing the report"):
                 write_table_report(report, model, table, found, options, warnings)
-        first = order[:LISTED]
-        why = top_features(model, found, first, X, console).to_pylist()
     facts: dict[str, Any] = {"table": options.table, "rows": len(X), "anomalies": int(found.flagged.sum())}
     if options.json:
         count = auto_count(model)
         facts |= {} if count is None else {"odder_than_chance": count._asdict()}
         written = {"output": output, "report": report, "model": options.model}
-        show_json(console, {**facts, **written, "top": row_records(first, found, why)})
+        show_json(console, {**facts, **written, "top": row_records(listed, found, why)})
     elif output != "-" and not options.quiet and console.out is not None:
-        show_rows(console, first, found, why)
-    _close(console, found, model, {"rows": output, "report": report, "model": options.model})
+        show_rows(console, listed, found, why)
+    _close(console, found, model, {"rows": output, "report": report, "model": options.model}, rows.size)
     return facts["anomalies"] > 0
 
 
-def _close(console: Console, found: Results, model: TableDetector, files: dict[str, str | None]) -> None:
+def _writes_all(options: argparse.Namespace) -> bool:
+    """Return whether every row is written, in the order of the table."""
+    return options.all or options.explain_all
+
+
+def _rows_to_write(found: Results, odd: np.ndarray, options: argparse.Namespace) -> np.ndarray:
+    """Return the rows to write: all of them, the oddest, or those flagged or listed; the last two from the oddest on.
+
+    Parameters
+    ----------
+    found : Results
+    odd : (n,) int64
+        The oddest rows, of an episode one.
+    options : Namespace
+    """
+    if _writes_all(options):
+        return np.arange(found.scores.size)
+    return odd[: options.top] if options.top else _flagged_and(found, odd[:LISTED])
+
+
+def _flagged_and(found: Results, rows: np.ndarray) -> np.ndarray:
+    """Return the flagged rows and some others, from the oddest on."""
+    wanted = found.flagged.copy()
+    wanted[rows] = True
+    return found.order[wanted[found.order]]
+
+
+def _of_rows(words: pa.ChunkedArray, explained: np.ndarray, rows: np.ndarray) -> pa.ChunkedArray:
+    """Return the words of some rows, given those of the rows that were explained; missing of others."""
+    at = np.minimum(np.searchsorted(explained, rows), explained.size - 1)
+    return words.take(pa.array(at, mask=explained[at] != rows))
+
+
+def _close(
+    console: Console, found: Results, model: TableDetector, files: dict[str, str | None], n_written: int
+) -> None:
     """Say how many rows are flagged and what was written."""
     n = int(found.flagged.sum())
     console.say()
@@ -94,4 +134,5 @@ def _close(console: Console, found: Results, model: TableDetector, files: dict[s
         )
     for what, where in files.items():
         if where and where != "-":
-            console.say(f"{what}: {where}")
+            some = what == "rows" and n_written < found.scores.size
+            console.say(f"{what}: {where}{f' ({n_written:,} of them; --all writes every row)' if some else ''}")

@@ -92,7 +92,7 @@ def _rows(model: TableDetector, options: argparse.Namespace, console: Console) -
     start, usual = 0, np.empty(0)
     batches = full_batches(open_source(options))
     for batch in console.progress(batches, "rows", sizes=lambda batch: batch.num_rows):
-        placed = model._place(batch)
+        placed = model._place(batch, n_before=start)
         found = results(model, placed, model._follow(placed, warn=False))
         inside = [j - start for j in sorted(wanted) if start <= j < start + batch.num_rows]
         chosen = np.array(inside if wanted else found.first_of_episodes(options.top), dtype=np.int64)

@@ -16,7 +16,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     with told(console):
         source = open_source(options)
         check_places(options.model, read=[options.table])
-        model, placed = fit_model(options, read_whole(source, console), console)
+        model, placed, _ = fit_model(options, read_whole(source, console), console)
         save(model, options.model)
     if options.json:
         show_json(console, {"table": options.table, "rows": len(placed.features), "model": options.model})

@@ -17,6 +17,7 @@ from oddatom.decisions import flag
 from oddatom.exceptions import OddAtomError
 from oddatom.model_io.files import content_of
 from oddatom.report.contributions import by_source, oddity_shares
+from oddatom.table.deciding import COUNTS
 from oddatom.table.encoder import TableEncoder
 from oddatom.table.row_context import Placed, RowContext, rows_to_explain
 from oddatom.table.table_detector import TableDetector
@@ -38,8 +39,13 @@ def new_detector(options: argparse.Namespace) -> Any:
     return NAMED[options.detector](n_folds=FOLDS, **common)
 
 
-def fit_model(options: argparse.Namespace, table: pa.Table, console: Console) -> tuple[TableDetector, Placed]:
-    """Fit to a table, say what was made of each column before that takes its time; return model and placed rows."""
+def fit_model(
+    options: argparse.Namespace, table: pa.Table, console: Console
+) -> tuple[TableDetector, Placed, np.ndarray | None]:
+    """Fit to a table, and say what was made of each column before that takes its time.
+
+    Return the model, the placed rows, and their scores, each by itself, where the detector has them at hand.
+    """
     coding = {name: getattr(options, name) for name in _OF_TABLE}
     detector = new_detector(options)
     if table.num_rows < 2:
@@ -67,15 +73,15 @@ def fit_model(options: argparse.Namespace, table: pa.Table, console: Console) ->
         if updatable:
             prepared.detector.partial_fit(rows)
             model._take(prepared)
-        else:
-            model._learn(prepared)
-    return model, prepared.placed
+            return model, prepared.placed, None
+        return model, prepared.placed, model._learn(prepared)
 
 
 def find_time_column(table: pa.Table) -> str:
-    """Return the column that rows are in order of, or the only one of dates."""
+    """Return the column that rows are in order of, dates before counters, or the only one of dates."""
     columns = TableEncoder().fit(table).columns_
-    in_order = [column.name for column in columns if column.kind == "time"]
+    running = [column for column in columns if column.kind == "time"]
+    in_order = [column.name for column in sorted(running, key=lambda column: column.reason.startswith(COUNTS))]
     dated = [column.name for column in columns if column.kind == "date"]
     if in_order or len(dated) == 1:
         return (in_order or dated)[0]
@@ -90,6 +96,8 @@ class Results(NamedTuple):
     ----------
     scores : (N,)
         Higher = more normal.
+    order : (N,) int64
+        Rows from the oddest on; those that tie keep their order.
     p_values : (N,) or None
     flagged : (N,) of bool
     placed : Placed
@@ -99,6 +107,7 @@ class Results(NamedTuple):
     """
 
     scores: np.ndarray
+    order: np.ndarray
     p_values: np.ndarray | None
     flagged: np.ndarray
     placed: Placed
@@ -121,10 +130,9 @@ class Results(NamedTuple):
         most : int, optional
             So many rows are enough.
         """
-        order = self.order()
         if self.scored is None or self.placed.ordered is None:
-            return order[:most]
-        return first_of_episodes(order, self.placed.ordered, self.scored.cause, self.scored.window, most)
+            return self.order[:most]
+        return first_of_episodes(self.order, self.placed.ordered, self.scored, most)
 
     def n_episodes(self) -> int | None:
         """Return in how many stretches flagged rows are; None of rows that are not in time."""
@@ -133,14 +141,10 @@ class Results(NamedTuple):
         return count_episodes(self.flagged, self.placed.ordered, self.scored.window)
 
     def ranks(self) -> np.ndarray:
-        """1 for the oddest row; rows that tie keep their order."""
+        """1 for the oddest row."""
         ranks = np.empty(self.scores.size, np.int64)
-        ranks[self.order()] = np.arange(1, self.scores.size + 1)
+        ranks[self.order] = np.arange(1, self.scores.size + 1)
         return ranks
-
-    def order(self) -> np.ndarray:
-        """Rows from the oddest on."""
-        return np.argsort(self.scores, kind="stable")
 
     def columns(self, rows: Any = slice(None)) -> dict[str, Any]:
         """Return columns for a table, of some rows."""
@@ -148,7 +152,7 @@ class Results(NamedTuple):
         return {"score": self.scores[rows], "p_value": p_values, "is_anomaly": self.flagged[rows]}
 
 
-def results(model: TableDetector, placed: Placed, scored: Scored | None) -> Results:
+def results(model: TableDetector, placed: Placed, scored: Scored | None, own: np.ndarray | None = None) -> Results:
     """Return what a model says of rows. With threshold ("fdr", q) they are judged together.
 
     Parameters
@@ -157,15 +161,18 @@ def results(model: TableDetector, placed: Placed, scored: Scored | None) -> Resu
     placed : Placed
     scored : Scored or None
         Of rows in time, from `model._follow`.
+    own : (N,), optional
+        Scores of the rows, each by itself, where they are known.
     """
     detector = model.detector_
-    scores = detector.score_samples(placed.features) if scored is None else scored.scores
+    scores = scored.scores if scored is not None else detector.score_samples(placed.features) if own is None else own
     p_values = None
     if getattr(detector, "conformal_", None) is not None:
         one = scored is not None or getattr(detector, "_p_follows_score", False)
         p_values = detector.conformal_.p_values(scores) if one else detector.p_values(placed.features)
     flagged = flag(scores, detector.offset_, detector.threshold_, p_values)
-    return Results(scores, p_values, flagged, placed, scored, model.context_)
+    order = np.argsort(scores, kind="stable")
+    return Results(scores, order, p_values, flagged, placed, scored, model.context_)
 
 
 def column_shares(model: TableDetector, X: np.ndarray, usual: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, str]:

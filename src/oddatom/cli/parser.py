@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -74,8 +75,11 @@ def make_parser() -> argparse.ArgumentParser:
     detect = _command(commands, "detect DATA", "find the odd rows of a table and say what makes them odd")
     _table(detect)
     _learning(detect)
-    _output(detect, "where to write the rows (default: DATA.anomalies.csv; - is standard output)")
-    detect.add_argument("--top", type=_whole, metavar="K", help="write only the K oddest rows, oddest first")
+    _output(detect, "where to write flagged and listed rows (default: DATA.anomalies.csv; - is standard output)")
+    which = detect.add_mutually_exclusive_group()
+    which.add_argument("--top", type=_whole, metavar="K", help="write the K oddest rows, oddest first")
+    which.add_argument("--all", action="store_true", help="write every row, in the order of the table")
+    which.add_argument("--explain-all", action="store_true", help="the same, and what makes each of them odd")
     detect.add_argument("--report", type=_file, metavar="FILE", help="of the report (default: DATA.report.html)")
     detect.add_argument("--no-report", action="store_true", help="write no report")
     _ids(detect)
@@ -216,6 +220,27 @@ def _learning(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the random choices (default: 0)")
 
 
+def learning_words(options: argparse.Namespace) -> list[str]:
+    """Return the options of `detect` that say how to read the table and what to learn, where they are no defaults."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    _table(parser)
+    _learning(parser)
+    words: list[str] = []
+    for action in parser._actions:
+        given = getattr(options, action.dest, action.default)
+        if not action.option_strings or action.dest == "help" or given == action.default:
+            continue
+        words.append(action.option_strings[-1])
+        if action.nargs == "?" and given == action.const:
+            continue
+        if isinstance(given, list):
+            line = io.StringIO()
+            csv.writer(line, lineterminator="").writerow(given)
+            given = line.getvalue()
+        words += [] if action.nargs == 0 else [str(given)]
+    return words
+
+
 def _threshold(parser: Any, default: str | None = None) -> None:
     said = f" (default: {default})" if default else " (default: the model's)"
     parser.add_argument(
@@ -258,9 +283,12 @@ def _files(kind: str) -> list[str]:
 def _names(text: str) -> list[str]:
     """Return names from a line of csv: a name with a comma stands in quotes."""
     try:
-        return next(csv.reader([text]), [])
+        names = next(csv.reader([text]), [])
     except csv.Error:  # a line break outside quotes
-        return text.split(",")
+        names = text.split(",")
+    if not names:
+        raise argparse.ArgumentTypeError(f"must name columns. Got {text!r} instead")
+    return list(dict.fromkeys(names))
 
 
 def _file(text: str) -> str:

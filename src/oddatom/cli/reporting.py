@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from oddatom.cli.learning import Results
+from oddatom.cli.parser import learning_words
 from oddatom.cli.tables import is_stream
 from oddatom.report import RowGroups, RowTimes, gather_content, write_report
 from oddatom.table.columns import as_columns
@@ -63,7 +64,7 @@ def write_table_report(
         row_numbers=np.arange(1, table.num_rows + 1),
         scores=found.scores,
         p_values=found.p_values,
-        how_to=_how_to("-" if is_stream(options.table) else options.table, options.model),
+        how_to=_how_to(options),
         warnings=warnings,
         listed=listed,
         explained=found.rows_to_explain(listed),
@@ -129,11 +130,13 @@ def _groups(context: RowContext | None, placed: Placed) -> RowGroups | None:
     return RowGroups(placed.groups, names, ", ".join(context.by), placed.new_groups)
 
 
-def _how_to(table: str, model: str | None) -> list[tuple[str, str]]:
-    file = model or "model.oddatom"
-    data, kept = shlex.quote(table), shlex.quote(file)
+def _how_to(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """Return what to do with these rows and others; `detect` has learned from them, `report` has a model."""
+    table, file = "-" if is_stream(options.table) else options.table, options.model or "model.oddatom"
+    kept = shlex.quote(file)
+    learn = shlex.join(["oddatom", "fit", table, *learning_words(options), "-m", file])
     return [
-        *([] if model else [("Keep a model of these rows:", f"oddatom fit {data} -m {kept}")]),
+        *([] if options.model else [("Keep a model of these rows:", learn)]),
         ("Score new rows with it:", f"oddatom score {kept} new.csv"),
         ("Say what makes a row odd:", f"oddatom explain {kept} new.csv --row 17"),
         ("In Python:", f"import oddatom\nmodel = oddatom.load({file!r})\nscores = model.score_samples(frame)"),

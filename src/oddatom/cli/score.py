@@ -28,6 +28,7 @@ from oddatom.cli.tables import (
     with_results,
 )
 from oddatom.exceptions import TableWarning
+from oddatom.table.row_context import Placed
 from oddatom.table.table_detector import TableDetector
 
 
@@ -37,6 +38,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     check_streams(options, output)
     n_rows = n_flagged = 0
     moved = False
+    last = np.empty(0)
     usual: np.ndarray | None = None
     with told(console):
         model = load_model(options)
@@ -54,10 +56,9 @@ def run(options: argparse.Namespace, console: Console) -> bool:
             writer.check(source.schema)
         with writer or nullcontext():
             for batch in console.progress(batches, "rows", sizes=lambda batch: batch.num_rows):
-                placed = model._place(batch)
+                placed = model._place(batch, n_before=n_rows)
                 moved = moved or model._warn_of_drift(placed)
-                if n_rows and placed.late:
-                    _warn_of_late_rows(model)
+                last = _note_times(model, placed, last)
                 found = results(model, placed, model._follow(placed, warn=False))
                 values = found.columns()
                 if options.explain:
@@ -81,12 +82,31 @@ def run(options: argparse.Namespace, console: Console) -> bool:
     return n_flagged > 0
 
 
-def _warn_of_late_rows(model: TableDetector) -> None:
-    """Warn of a batch that begins before the last one ended."""
-    assert model.context_ is not None
-    assert model.context_.time is not None
+def _note_times(model: TableDetector, placed: Placed, last: np.ndarray) -> np.ndarray:
+    """Return the last time of every series, by its number; warn where rows come that are earlier than the batch before.
+
+    Parameters
+    ----------
+    model : TableDetector
+    placed : Placed
+        The rows of a batch.
+    last : (n_series,)
+        The last times before it.
+    """
+    if placed.ordered is None or model.context_ is None or model.context_.time is None:
+        return last
+    series, times = (of_rows[placed.ordered.place] for of_rows in (placed.ordered.series, placed.ordered.times))
+    known = np.full(max(last.size, int(series.max()) + 1), -np.inf)
+    known[: last.size] = last
+    if (times < known[series]).any():
+        _warn_of_late_rows(model.context_.time.name)
+    np.maximum.at(known, series, times)
+    return known
+
+
+def _warn_of_late_rows(time: str) -> None:
     message = (
-        f"rows are not in the order of {model.context_.time.name}: each batch is put in order by itself, and other "
+        f"rows are not in the order of {time}: each batch is put in order by itself, and other "
         "sizes of batches give other scores. Sort the file, or pass --batch with its number of rows"
     )
     warnings.warn(TableWarning({"late rows": message}), stacklevel=2)

@@ -18,7 +18,7 @@ from oddatom.exceptions import OddAtomError, TableError, TableWarning
 from oddatom.table import TableWriter, open_table
 
 BATCH_ROWS = 65_536
-RESULTS = ("score", "p_value", "is_anomaly", "rank", "top_features")
+RESULTS = ("row", "score", "p_value", "is_anomaly", "rank", "top_features")
 _TABLES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 
 from oddatom.context.ordered import LastRows, Ordered, join
 from oddatom.context.stretch import with_stretches
+from oddatom.exceptions import TableWarning
 
 LOOK_BACK = 1_000  # rows that are kept of a series so that some of them may be scored again
 MOST_LOOK_BACK = 20_000  # of all series
-MOST_ROWS = 200_000  # that are kept; beyond, the series that ended first are forgotten
+MOST_ROWS = 5_000_000  # that are kept; beyond, the series that ended first are forgotten
 
 
 class Followed(NamedTuple):
@@ -33,8 +35,8 @@ class Followed(NamedTuple):
     earlier: LastRows
     new_series: list[str]
 
-    def rows_before(self, series: np.ndarray, times: np.ndarray) -> tuple[LastRows, bool]:
-        """Return the rows that rows to be scored are compared with, and whether some of these look back.
+    def rows_before(self, series: np.ndarray, times: np.ndarray) -> LastRows:
+        """Return the rows that rows to be scored are compared with.
 
         Of every series they are those before its first row; where the series goes on, those with its time, too. Of
         several histories the one counts that reaches furthest.
@@ -47,7 +49,7 @@ class Followed(NamedTuple):
         reach = np.stack([part.last_times(n) for part in parts])
         best = np.where(np.isinf(begin), -1, reach.argmax(axis=0))
         chosen = [part.rows(best[part.series] == k) for k, part in enumerate(parts)]
-        return join(chosen), not goes_on[series].all()
+        return join(chosen)
 
     def after(self, ordered: Ordered, scores: np.ndarray, window: int, new_series: list[str]) -> Followed:
         """Return it after rows were scored.
@@ -90,6 +92,12 @@ def _replaced(rows: LastRows, found: LastRows, n_series: int) -> LastRows:
     order = np.argsort(-rows.last_times(n_series), kind="stable")
     kept = np.zeros(n_series, bool)
     kept[order[np.cumsum(np.bincount(rows.series, minlength=n_series)[order]) <= MOST_ROWS]] = True
+    n = int(np.count_nonzero(np.bincount(rows.series, minlength=n_series)[~kept]))
+    message = (
+        f"{MOST_ROWS:,} rows of series are kept to go on from: {n:,} series that ended first are forgotten, and later "
+        "rows of theirs are scored as first rows. A shorter window keeps more"
+    )
+    warnings.warn(TableWarning({"forgotten series": message}), stacklevel=2)
     return rows.rows(kept[rows.series])
 
 
@@ -160,30 +168,34 @@ def score_in_order(own: np.ndarray, ordered: Ordered, window: int) -> Scored:
     return Scored(scores[place], since, cause[place], own, window)
 
 
-def first_of_episodes(
-    order: np.ndarray, ordered: Ordered, cause: np.ndarray, window: int, most: int | None = None
-) -> np.ndarray:
-    """Return rows of a table, the oddest of each episode: neither they nor what they are due to are near another.
+def first_of_episodes(order: np.ndarray, ordered: Ordered, scored: Scored, most: int | None = None) -> np.ndarray:
+    """Return rows of a table, one of each episode: the row, odd by itself, that the oddest one is due to.
+
+    Neither they nor what they are due to are near another. Where that row is none of the table, it is the oddest one.
 
     Parameters
     ----------
     order : (N,) int64
         The rows from the oddest on.
     ordered : Ordered
-    cause : (N,) int64
-        For every row the ordered row that its score is mainly due to.
-    window : int
-        Rows of a series that are no further apart are of one episode.
+    scored : Scored
     most : int, optional
         So many are enough.
     """
     taken = np.zeros(ordered.times.size, bool)
+    of_table = np.full(ordered.times.size, -1)
+    of_table[ordered.place[::-1]] = np.arange(ordered.place.size)[::-1]  # the first of several that are alike
     found: list[int] = []
-    for row, at, due in zip(order.tolist(), ordered.place[order].tolist(), cause[order].tolist(), strict=True):
+    for row, at, due in zip(order.tolist(), ordered.place[order].tolist(), scored.cause[order].tolist(), strict=True):
         if not (taken[at] or taken[due]):
-            found.append(row)
-            around = slice(max(at - window, 0), at + window + 1)
-            taken[around] |= ordered.series[around] == ordered.series[at]
+            first, due_to = row, due
+            while of_table[due_to] not in (-1, first) and not taken[due_to]:
+                first = int(of_table[due_to])
+                due_to = int(scored.cause[first])
+            found.append(first)
+            for middle in (at, due, int(ordered.place[first])):
+                around = slice(max(middle - scored.window, 0), middle + scored.window + 1)
+                taken[around] |= ordered.series[around] == ordered.series[at]
             if len(found) == most:
                 break
     return np.array(found, np.int64)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import polygamma
 
 QUARTILES = (0.25, 0.75)
 SCALE_ROWS = 10.0  # K of hours, and of groups where no spread is known
-SCALE_NOISE = 0.6  # variance of the logarithm of a clipped spread, times the number of rows
+SCALE_NOISE = 0.6  # variance of the logarithm of a clipped spread of many rows, times their number
 MOST_SCALE_ROWS = 50.0  # largest K, where groups are alike
 CLIP, CLIPPED = 2.5, 0.97756  # deviations, and the mean of min(z², CLIP²) of a Gaussian
 LEAST_SCALE = 0.01  # of a group, as a share of the usual one
@@ -81,26 +82,37 @@ def clipped_spreads(values: np.ndarray, groups: np.ndarray, found: GroupSpread) 
     return found._replace(spread=found.spread * np.sqrt(mean / CLIPPED))
 
 
+def rows_that_count(n: np.ndarray) -> np.ndarray:
+    """Return how many rows of a large group say as much of its spread as all n of a group: 0.4 of 2, and 8 of 10."""
+    out = np.zeros(n.size)
+    several = n > 1
+    out[several] = 2.0 / polygamma(1, 0.5 * (n[several] - 1.0))  # the variance of log χ is a quarter of it
+    return out
+
+
 def scale_rows(found: GroupSpread, usual: float) -> float:
     """Return K of `shrunk_scales`: the noise of log v_g for one row, over the variance between the groups."""
     there = (found.n > 1) & (found.spread > 0.0)
     if not there.any() or usual <= 0.0:
         return SCALE_ROWS
     logs = np.log(np.maximum(found.spread[there] / SIGMA, LEAST_SCALE * usual))
-    apart = robust_deviation(logs)[1] ** 2 - SCALE_NOISE * float(np.mean(1.0 / found.n[there]))
+    apart = robust_deviation(logs)[1] ** 2 - SCALE_NOISE * float(np.mean(1.0 / rows_that_count(found.n[there])))
     return SCALE_NOISE / apart if apart > SCALE_NOISE / MOST_SCALE_ROWS else MOST_SCALE_ROWS
 
 
-def shrunk_scales(found: GroupSpread, usual: float, rows: float = SCALE_ROWS) -> np.ndarray:
+def shrunk_scales(
+    found: GroupSpread, usual: float, rows: float = SCALE_ROWS, n: np.ndarray | None = None
+) -> np.ndarray:
     """Return the scale of every group, between its own and the usual one by how many values it has.
 
     log s_g = (n_g log v_g + K log s) / (n_g + K), with v_g, the spread of the group but at least s/100, s, the usual
-    one, and K = `rows`.
+    one, K = `rows`, and n_g = `n`, or the number of values.
     """
+    n = found.n if n is None else n
     own = np.maximum(np.where(found.n > 0, found.spread / SIGMA, usual), LEAST_SCALE * usual)
     if usual <= 0.0:
         return np.where(own > 0.0, own, 1.0)
-    return np.exp((found.n * np.log(own) + rows * np.log(usual)) / (found.n + rows))
+    return np.exp((n * np.log(own) + rows * np.log(usual)) / (n + rows))
 
 
 def equal_steps(rows: np.ndarray, most: int) -> np.ndarray:

@@ -6,7 +6,8 @@ Of a number x in group g:
 
 m_g is the median of the group, c that of all rows, and s_g lies between the group's own spread and the usual one, by
 how unlike the spreads are (`grouped.shrunk_scales`). k is the variance of a median of one row over that between the
-groups: where groups lie far apart, a group keeps its own level, and where they do not, it is that of all rows.
+groups: where groups lie far apart, a group keeps its own level, and where they do not, it is that of all rows. Both
+variances are those of groups of two rows or more; where there are hardly any, all levels are that of all rows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oddatom.context.grouped import by_group, clipped_spreads, robust_deviation, scale_rows, shrunk_scales
+from oddatom.context.grouped import (
+    by_group,
+    clipped_spreads,
+    robust_deviation,
+    rows_that_count,
+    scale_rows,
+    shrunk_scales,
+)
 
 LARGEST = 1e300  # size of a feature: a detector can still subtract two
 MEDIAN_VARIANCE = 1.57  # of a median, over that of a mean
@@ -63,15 +71,19 @@ def learn_groups(numbers: np.ndarray, groups: np.ndarray, keys: list[str]) -> Gr
         x = numbers[:, j] / size
         found = by_group(x, groups, G)
         center, scale = robust_deviation(x)
-        known = found.n > 0
-        inside = x - np.append(found.median, np.nan)[groups]
-        few = float(np.mean(1.0 / np.maximum(found.n[known], 1)))
+        several = found.n > 1  # a lone row lies at its own median
+        few = float(np.mean(1.0 / found.n[several])) if several.any() else 1.0
+        inside = np.where(np.append(several, False)[groups], x - np.append(found.median, np.nan)[groups], np.nan)
         usual = robust_deviation(inside)[1] / np.sqrt(max(1.0 - few, MOST_FEW))  # medians are near their own rows
         noise = MEDIAN_VARIANCE * usual**2
-        apart = robust_deviation(found.median[known])[1] ** 2 - noise * few
-        weight = found.n / (found.n + noise / apart) if apart > 0.0 else np.zeros(G)
-        centers[:, j] = size * np.append(np.where(known, center + weight * (found.median - center), center), center)
+        apart = robust_deviation(found.median[several])[1] ** 2 - noise * few
+        weight = np.zeros(G)
+        if apart > 0.0:
+            weight[found.n > 0] = 1.0 / (1.0 + noise / (apart * found.n[found.n > 0]))
+        centers[:, j] = size * np.append(
+            np.where(weight > 0.0, center + weight * (found.median - center), center), center
+        )
         spreads = clipped_spreads(x, groups, found)
-        own = shrunk_scales(spreads, usual or scale, scale_rows(spreads, usual or scale))
+        own = shrunk_scales(spreads, usual or scale, scale_rows(spreads, usual or scale), rows_that_count(found.n))
         scales[:, j] = size * np.append(own, scale or usual or 1.0)
     return GroupLevels(keys, centers, scales)

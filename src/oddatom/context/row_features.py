@@ -30,6 +30,8 @@ class TimeRules(NamedTuple):
     spreads : (p,)
         The typical spread of a number in a window.
     hours : UsualHours or None
+    blank : float
+        A view of a row that has none: NaN, which is missing, or 0, which is usual, for detectors that take no NaN.
     """
 
     window: int
@@ -37,6 +39,7 @@ class TimeRules(NamedTuple):
     dates: bool
     spreads: np.ndarray
     hours: UsualHours | None
+    blank: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -131,8 +134,9 @@ class ContextRules(NamedTuple):
         out[:, m : m + p] = of_rows.change.T
         out[:, m + p : m + 2 * p] = in_units(of_rows, self.time.spreads).T
         if self.time.hours is not None:
-            found = self.time.hours.deviations(numbers, ordered.times[place])
-            out[:, m + 2 * p :] = np.where(np.isnan(found), 0.0, found)
+            out[:, m + 2 * p :] = self.time.hours.deviations(numbers, ordered.times[place])
+        if not np.isnan(self.time.blank):
+            out[:, m:][np.isnan(out[:, m:])] = self.time.blank
         if p:
             np.clip(out, -LARGEST, LARGEST, out=out)
         return out
@@ -153,7 +157,7 @@ def learn_context(
     times: np.ndarray | None = None,
     dates: bool = False,
     window: int | None = None,
-    in_order: bool = False,
+    order: np.ndarray | None = None,
     fill: bool = False,
 ) -> tuple[ContextRules, np.ndarray, Ordered | None]:
     """Learn the context of training rows.
@@ -171,8 +175,8 @@ def learn_context(
         Whether these are dates.
     window : int, optional
         None means the default for the step between times.
-    in_order : bool
-        Whether rows come in the order of their times though these are not given.
+    order : (N,) int64, optional
+        The rows from the earliest on, where that is known though times are not given.
     fill : bool
         Whether missing numbers become usual ones.
 
@@ -185,22 +189,24 @@ def learn_context(
     none = np.full((4, at.size), np.nan)
     rules = ContextRules(at, none, levels, None, none[0])
     of_group = None if groups is None else groups[0]
+    if times is None and groups is None and order is None and not fill:
+        return rules, encoded, None
     numbers = rules.numbers_of(encoded, of_group)
     if fill:
         rules = rules._replace(fills=np.array([robust_deviation(column)[0] for column in numbers.T]))
     if times is None or keys is None:
-        if in_order:
-            rules = rules._replace(limits=wander_limits(numbers, BACK))
+        if order is not None:
+            rules = rules._replace(limits=wander_limits(numbers[order], BACK))
         return rules, rules.features(encoded, of_group), None
     series = np.zeros(times.size, np.int64) if of_group is None else of_group
     ordered = put_in_order(series, times, encoded, keys)
     step = usual_step(ordered.times, ordered.series)
-    usual_length = int(np.median(np.unique(series, return_counts=True)[1]))
+    usual_length = int(np.median(np.bincount(series)[series]))  # of the series that a row is of
     length = default_window(step, usual_length, dates) if window is None else int(window)
     ordered = ordered.with_gap(length * step)
     by_time = ordered.by_time
     hours = learn_usual_hours(numbers[by_time], times[by_time], step) if dates else None
-    time = TimeRules(length, step, dates, np.ones(at.size), hours)
+    time = TimeRules(length, step, dates, np.ones(at.size), hours, 0.0 if fill else np.nan)
     rules = rules._replace(limits=wander_limits(numbers[by_time], BACK_IN_TIME), time=time)
     views = rules.views(ordered, ordered.place)
     rules = rules._replace(time=time._replace(spreads=typical_spreads(views.spread)))

@@ -44,10 +44,9 @@ class UsualHours(NamedTuple):
         return NAMES[self.hours, self.weekdays]
 
     def deviations(self, numbers: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Return how far numbers (N, p) are from what is usual, in usual deviations: (N, q), 0 where missing."""
+        """Return how far numbers (N, p) are from what is usual, in usual deviations: (N, q), NaN where missing."""
         bins = _bins(times, self.hours, self.weekdays)
-        found = (numbers[:, self.places] - self.centers[bins]) / self.scales[bins]
-        return np.where(np.isnan(found), 0.0, found)
+        return (numbers[:, self.places] - self.centers[bins]) / self.scales[bins]
 
 
 def learn_usual_hours(numbers: np.ndarray, times: np.ndarray, step: float) -> UsualHours | None:

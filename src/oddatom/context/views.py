@@ -26,7 +26,7 @@ class Views(NamedTuple):
     Attributes
     ----------
     change, distance : (p, U)
-        From the last number, and from the median of the rows before; 0 where the number is missing, or too few rows
+        From the last number, and from the median of the rows before; NaN where the number is missing, or too few rows
         are before it.
     spread : (p, U)
         Of the rows before, between the quartiles; NaN where they are too few.
@@ -50,10 +50,10 @@ def running_views(
         Rows from start to first are before a row: see `ordered.Ordered`.
     window : int
     rows : (n,) int64, optional
-        Those whose views are wanted; others have 0 and NaN. None means all.
+        Those whose views are wanted; others have NaN. None means all.
     """
     columns = np.ascontiguousarray(numbers.T)
-    views = Views(np.zeros(columns.shape), np.zeros(columns.shape), np.full(columns.shape, np.nan))
+    views = Views(*(np.full(columns.shape, np.nan) for _ in range(3)))
     wanted = np.arange(columns.shape[1]) if rows is None else np.unique(rows)
     _run(columns, start, first, wanted, np.empty((columns.shape[0], window)), *views)
     return views

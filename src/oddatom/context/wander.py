@@ -1,7 +1,8 @@
 """Columns whose level wanders: training has seen a stretch of their way, and later rows lie beyond it.
 
 Beyond the least and the largest training value the value of such a column says little: it is taken back to a usual one,
-and counts by a twentieth of its distance. Training rows stay as they are. In time, where other views judge such a
+and counts by a twentieth of its distance. What lies further beyond than training was wide counts more, and at twice
+that distance in full: so far no way leads. Training rows stay as they are. In time, where other views judge such a
 column, its value says nothing, and is the median.
 """
 
@@ -64,6 +65,8 @@ def take_back(numbers: np.ndarray, limits: np.ndarray) -> np.ndarray:
         if low == high:
             out[:, j] = np.where(np.isnan(x), np.nan, low)
         else:
-            beyond = np.where(x > largest, high + (x - largest) / BEYOND, low + (x - least) / BEYOND)
-            out[:, j] = np.where((x > largest) | (x < least), beyond, x)
+            distance = np.where(x > largest, x - largest, x - least)
+            back = np.where(x > largest, high, low) + distance / BEYOND
+            full = np.clip(np.abs(distance) / (largest - least) - 1.0, 0.0, 1.0)
+            out[:, j] = np.where((x > largest) | (x < least), back + full * (x - back), x)
     return out

@@ -179,6 +179,21 @@ class Ensemble(NamedTuple):
         return some.judged_score(z_formula(parts, some.calibration), name, some.likeness(X))
 
 
+class ColumnKinds(NamedTuple):
+    """What is known of m columns.
+
+    Attributes
+    ----------
+    codes : (m,) of bool
+        Those that hold codes of categories.
+    silent : (m,) of bool
+        Those in which a missing value says nothing, however few are missing.
+    """
+
+    codes: np.ndarray
+    silent: np.ndarray
+
+
 def learn_ensemble(
     X: np.ndarray,
     trims: Sequence[float],
@@ -186,7 +201,7 @@ def learn_ensemble(
     sizes: Sizes,
     nu: float,
     rng: np.random.RandomState,
-    categorical: np.ndarray | None = None,
+    kinds: ColumnKinds | None = None,
 ) -> tuple[Ensemble, RowParts]:
     """Learn from rows in random order; return the ensemble and the parts of those rows.
 
@@ -202,14 +217,18 @@ def learn_ensemble(
     nu : float
         Of the one-class SVM.
     rng : RandomState
-    categorical : (m,) of bool, optional
-        Columns that hold codes of categories.
+    kinds : ColumnKinds, optional
+        None means numbers.
     """
-    codes = np.zeros(X.shape[1], bool) if categorical is None else categorical
+    none = np.zeros(X.shape[1], bool)
+    codes, silent = (none, none) if kinds is None else kinds
     levels = fit_levels(X, codes)
     rows = shift_rows(X, levels)
     scaling, two_valued = _leave_out_categories(rows, fit_asinh(rows), codes)
     histogram, U = _fit_columns(rows, scaling, codes, two_valued, levels)
+    if silent.any() and histogram.tails is not None and histogram.tails.missing is not None:
+        missing_cost = np.where(silent, 0.0, histogram.tails.missing)
+        histogram = histogram._replace(tails=histogram.tails._replace(missing=missing_cost))
     rarity = nats(U, histogram).sum(axis=1)
     Y = scaling.apply(rows)
     missing = find_missing(rows, scaling.spread < np.inf)
@@ -218,14 +237,14 @@ def learn_ensemble(
     tasks = []
     for group in range(n_groups):
         pool = place[place % n_groups != group]
-        for t, kinds in zip(trims, usual, strict=True):
+        for t, common in zip(trims, usual, strict=True):
             some = rng.permutation(pool)[: sizes.n_rows]
             lacking = None if missing is None else missing.rows(some)
             own = np.random.RandomState(rng.randint(2**31 - 1))  # so that members may be learned side by side
-            tasks.append(partial(learn_member, Y[some], rarity[some], t, sizes, own, kinds, lacking))
+            tasks.append(partial(learn_member, Y[some], rarity[some], t, sizes, own, common, lacking))
     members = run_all(tasks)
     packed = pack(members, _learn_bulk(Y[:BULK_ROWS], missing, sizes, rng))
-    if any(kinds.size for kinds in usual):  # centroids are kinds of rows, all of them common: none is a small group
+    if any(common.size for common in usual):  # centroids are kinds of rows, all of them common: none is a small group
         packed = packed._replace(group_terms=np.zeros(packed.centroids.shape))
     names = in_order()
     parts = row_parts(rows, scaling, histogram, packed, names)

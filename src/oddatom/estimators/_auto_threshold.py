@@ -15,7 +15,7 @@ from oddatom.decisions import (
     share_offset,
     tail_offset,
 )
-from oddatom.ensemble.model import Ensemble
+from oddatom.ensemble.model import ColumnKinds, Ensemble
 from oddatom.ensemble.reference import draw_reference, lone_column
 from oddatom.ensemble.row_parts import RowParts
 from oddatom.estimators._in_order import RowOrder
@@ -41,24 +41,22 @@ class AutoThresholdMixin(ThresholdMixin):
     _learn_ensemble: Callable[..., tuple[Ensemble, RowParts]]
     _score: Callable[[np.ndarray], np.ndarray]
 
-    def _decide_auto(
-        self, sample: np.ndarray, parts: RowParts, rng: np.random.RandomState, categorical: np.ndarray
-    ) -> None:
+    def _decide_auto(self, sample: np.ndarray, parts: RowParts, rng: np.random.RandomState, kinds: ColumnKinds) -> None:
         """Decide by a reference or, where one column alone varies, by its values."""
         alone = lone_column(sample, self.ensemble_)
         if alone is None:
-            self.auto_ = self._decide(self._reference_scores(sample, parts, rng, categorical))
+            self.auto_ = self._decide(self._reference_scores(sample, parts, rng, kinds))
         else:
             distances = np.abs(self.ensemble_.scaling.apply(self.ensemble_.shifted(sample))[:, alone])
             self.auto_ = self._decide(distances=distances[~np.isnan(sample[:, alone])])
 
     def _reference_scores(
-        self, sample: np.ndarray, parts: RowParts, rng: np.random.RandomState, categorical: np.ndarray
+        self, sample: np.ndarray, parts: RowParts, rng: np.random.RandomState, kinds: ColumnKinds
     ) -> np.ndarray:
         """Return the scores of a table without anomalies under a model of its own."""
         scores = self._score(self.ensemble_.z_scores(parts))
         reference = draw_reference(sample, self.ensemble_, scores, rng)
-        ensemble, parts = self._learn_ensemble(reference, rng, categorical, min(self.n_groups, REFERENCE_GROUPS))
+        ensemble, parts = self._learn_ensemble(reference, rng, kinds, min(self.n_groups, REFERENCE_GROUPS))
         return ensemble.score(ensemble.z_scores(parts), self.scoring_)
 
     def _decide(self, reference: np.ndarray | None = None, distances: np.ndarray | None = None) -> AutoDecision:

@@ -23,6 +23,8 @@ class RowOrder(NamedTuple):
         The rows from the earliest on.
     gap : int
         Rows between two folds that are in neither.
+    n_columns : int
+        So many columns are of the table, the others are views of them, which the first rows of a series lack.
     with_stretches : function
         From the scores of all rows, each by itself, to their scores.
     """
@@ -30,6 +32,7 @@ class RowOrder(NamedTuple):
     rows: np.ndarray
     by_time: np.ndarray
     gap: int
+    n_columns: int
     with_stretches: Callable[[np.ndarray], np.ndarray]
 
 

@@ -17,10 +17,11 @@ from oddatom.arrays.threads import threads
 from oddatom.decisions import (
     CrossConformal,
     Threshold,
+    flag,
     quantile_offset,
 )
 from oddatom.ensemble.members import Sizes
-from oddatom.ensemble.model import SCORES, Ensemble, learn_ensemble
+from oddatom.ensemble.model import SCORES, ColumnKinds, Ensemble, learn_ensemble
 from oddatom.ensemble.row_parts import RowParts
 from oddatom.ensemble.shares import feature_shares, share_out
 from oddatom.estimators._auto_threshold import AutoThresholdMixin
@@ -35,7 +36,7 @@ from oddatom.exceptions import ParameterError
 from oddatom.explanations import Explanation, as_frame_like
 from oddatom.rows import Source
 from oddatom.rows.array import ArraySource
-from oddatom.rows.draws import draw_rows
+from oddatom.rows.draws import draw_places
 from oddatom.rows.remembered import Memory
 
 SAMPLE_ROWS = 20_000  # rows that everything but the threshold is learned from
@@ -220,13 +221,37 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, AutoThresholdMixin, SaveMi
         -------
         self
         """
+        self._fit_scores(X)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+        """Learn from unlabelled rows and return their labels: -1 for anomalies, +1 for the rest.
+
+        The same as `fit(X).predict(X)`, but rows in memory are scored once.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        y : ignored
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        scores = self._fit_scores(X)
+        if scores is None or self.threshold_.kind == "fdr":
+            return self.predict(X)
+        return 1 - 2 * flag(scores, self.offset_, self.threshold_)
+
+    def _fit_scores(self, X: Any) -> np.ndarray | None:
+        """Fit, and return the scores of the rows; None where these are not an array in memory."""
         threshold = self._check()
         with old_model_on_error(self), threads(self.n_jobs):
             self.__dict__.pop("memory_", None)
             with opened(self, X) as (source, _):
-                self._learn(source)
+                scores = self._learn(source)
             self._cut(threshold)
-        return self
+        return scores
 
     def partial_fit(self, X: Any, y: Any = None, *, decay: float = DECAY) -> Self:
         """Learn from a further batch of rows, and forget some of the earlier ones.
@@ -263,8 +288,8 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, AutoThresholdMixin, SaveMi
             self._cut(threshold)
         return self
 
-    def _fit_in_order(self, order: RowOrder) -> Self:
-        """Learn from rows in memory that come in time.
+    def _fit_in_order(self, order: RowOrder) -> np.ndarray:
+        """Learn from rows in memory that come in time; return their scores, each by itself.
 
         Held-out scores are those of blocks of time. All scores that are kept have their stretches; `score_samples`
         scores a row by itself.
@@ -273,50 +298,59 @@ class OddAtomDetector(DocumentedMixin, FeedbackMixin, AutoThresholdMixin, SaveMi
         with old_model_on_error(self), threads(self.n_jobs):
             self.__dict__.pop("memory_", None)
             with opened(self, order.rows) as (source, _):
-                self._learn(source, order)
+                scores = self._learn(source, order)
+            assert scores is not None
             self._cut(threshold)
-        return self
+        return scores
 
     def _check(self) -> Threshold:
         check_parameters(self, self._advice)
         self._check_trim()
         return self._check_threshold(self.threshold, fitted=False)
 
-    def _learn(self, source: Source, order: RowOrder | None = None) -> None:
-        """Learn the ensemble from a sample of the rows, and score all of them."""
+    def _learn(self, source: Source, order: RowOrder | None = None) -> np.ndarray | None:
+        """Learn the ensemble from a sample of the rows, and score all of them, each by itself.
+
+        Return the scores; None where the rows are not an array in memory.
+        """
         rng = check_random_state(self.random_state)
         source.check_finite(missing=True)
         seed = rng.randint(2**31 - 1)
         if order is None:
-            sample = draw_rows(source, seed, SAMPLE_ROWS)
+            drawn = draw_places(source, seed, SAMPLE_ROWS)
+            sample = source.take(drawn)
         else:
             drawn = arrange(order, self.n_groups, SAMPLE_ROWS, seed)
             sample = order.rows[drawn]
-        categorical = categorical_columns(type(self).__name__, self.categorical_features, sample)
-        self.ensemble_, parts = self._learn_ensemble(sample, rng, categorical, self.n_groups)
+        codes = categorical_columns(type(self).__name__, self.categorical_features, sample)
+        kinds = ColumnKinds(codes, np.arange(codes.size) >= (codes.size if order is None else order.n_columns))
+        self.ensemble_, parts = self._learn_ensemble(sample, rng, kinds, self.n_groups)
         self.scoring_ = self.scoring
         self.__dict__.pop("conformal_before_", None)
         held_out = self._held_out(sample, parts)
         self.conformal_ = self._conformal(held_out, sample)
-        if order is not None:
-            own = self._block_scores(order.rows)
-            self.train_scores_ = np.sort(own)
-        elif isinstance(source, ArraySource) and sample.shape[0] == source.shape[0]:
-            self.train_scores_ = np.sort(self._score(self.ensemble_.z_scores(parts)))  # the parts are at hand
-        else:
-            self.train_scores_ = source.sorted_scores(self)
-        self._decide_auto(sample, parts, rng, categorical)
-        if order is not None:
-            self.train_scores_ = np.sort(order.with_stretches(own))
-            self.auto_ = self._decide_stretches(own, order)
+        scores: np.ndarray | None = None
+        if isinstance(source, ArraySource):
+            if sample.shape[0] == source.shape[0]:  # the parts are at hand
+                scores = np.empty(drawn.size)
+                scores[drawn] = self._score(self.ensemble_.z_scores(parts))
+            else:
+                scores = self._block_scores(source.X)
+        self.train_scores_ = source.sorted_scores(self) if scores is None else np.sort(scores)
+        self._decide_auto(sample, parts, rng, kinds)
+        if order is not None and scores is not None:
+            self.train_scores_ = np.sort(order.with_stretches(scores))
+            self.auto_ = self._decide_stretches(scores, order)
+            own = scores.copy()
             own[drawn] = held_out
             self.conformal_ = self._conformal(order.with_stretches(own)[drawn], sample)
+        return scores
 
     def _learn_ensemble(
-        self, sample: np.ndarray, rng: np.random.RandomState, categorical: np.ndarray, n_groups: int
+        self, sample: np.ndarray, rng: np.random.RandomState, kinds: ColumnKinds, n_groups: int
     ) -> tuple[Ensemble, RowParts]:
         sizes = Sizes(self.n_centroids, self.n_atoms, self.n_directions, self.rows_per_member)
-        return learn_ensemble(sample, self.trim, n_groups, sizes, float(self.nu), rng, categorical)
+        return learn_ensemble(sample, self.trim, n_groups, sizes, float(self.nu), rng, kinds)
 
     def _score_again(self, training: np.ndarray) -> None:
         """Score the training rows again, and find the offset of "svm" in them."""

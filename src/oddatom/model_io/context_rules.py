@@ -26,7 +26,7 @@ from oddatom.model_io.rules import (
     text,
     truth,
 )
-from oddatom.table.roles import TimeColumn
+from oddatom.table.roles import KINDS, TimeColumn
 from oddatom.table.row_context import RowContext
 
 
@@ -57,16 +57,23 @@ def _levels(value: Any, path: str, sizes: Sizes) -> None:
 
 _TIME_COLUMN: dict[str, Rule] = {
     "name": any_text,
-    "kind": text(("date", "number")),
+    "kind": text(KINDS),
     "style": any_text,
     "unit": number(least=0.0),
 }
+
+
+def _zero_or_nan(value: Any, path: str, sizes: Sizes) -> None:
+    demand(type(value) is float and (value == 0.0 or np.isnan(value)), path, "0.0 or NaN", value)
+
+
 _TIME: dict[str, Rule] = {
     "window": integer(least=2),
     "step": number(above=0.0),
     "dates": truth,
     "spreads": numbers("numbers", above=0.0),
     "hours": optional(_hours),
+    "blank": _zero_or_nan,
 }
 _CONTEXT: dict[str, Rule] = {
     "numbers": numbers("numbers", dtype=np.int64, least=0),
@@ -86,14 +93,14 @@ def row_context(value: Any, path: str, sizes: Sizes) -> None:
     """Check how rows are placed."""
     if value is None:
         return
-    from oddatom.table.dates import DATE_FORMATS
+    from oddatom.table.dates import CLOCK, DATE_FORMATS
     from oddatom.table.words import NUMBER_FORMATS
 
     record(lambda: RowContext, _ROW_CONTEXT)(value, path, sizes)
     both = (value.time is None) == (value.context.time is None) and bool(value.by) == (value.context.groups is not None)
     demand(both, path, "of a time and groups with what is known of them", value.by)
     if value.time is not None:
-        styles = DATE_FORMATS if value.time.kind == "date" else NUMBER_FORMATS
+        styles = {"date": DATE_FORMATS, "time of day": (CLOCK,)}.get(value.time.kind, NUMBER_FORMATS)
         text(tuple(styles))(value.time.style, f"{path}.time.style", sizes)
 
 

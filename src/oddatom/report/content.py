@@ -166,7 +166,7 @@ def gather_content(
     about_columns = tuple(str(about[name]) for name in by_column[0])
     over_time = None
     if times is not None:
-        reasons = find_reasons(by_column[0], by_column[1], about_columns, columns, cells)
+        reasons = find_reasons(by_column[0], by_column[1], about_columns, columns, cells, since)
         over_time = gather_over_time(times, groups, scores, flagged, top, top_rows, reasons, drawn or {})
     curves, axes, of_curves = fit_curves(detector)
     notes = {

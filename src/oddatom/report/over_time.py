@@ -30,6 +30,7 @@ def find_reasons(
     about: Sequence[str],
     columns: Sequence[str],
     cells: Sequence[Sequence[str]],
+    since: np.ndarray | None = None,
 ) -> list[Reason]:
     """Return what makes each of the oddest rows odd: what has the largest share.
 
@@ -43,6 +44,8 @@ def find_reasons(
         The columns displayed.
     cells : n_top of cells
         The rows' values in these.
+    since : (n_top,) int, optional
+        How many rows ago the row was that a score is due to: the cell of another row says nothing, and is left out.
     """
     found = []
     for k, row_cells in enumerate(cells):
@@ -50,7 +53,8 @@ def find_reasons(
         if shares is None or not shares.shape[1] or not shares[k, first] > 0.0:
             found.append(Reason("", 0.0, "", ""))
             continue
-        cell = dict(zip(columns, row_cells, strict=True)).get(about[first], "")
+        own = since is None or since[k] == 0
+        cell = dict(zip(columns, row_cells, strict=True)).get(about[first], "") if own else ""
         found.append(Reason(names[first], float(shares[k, first]), about[first], cell))
     return found
 

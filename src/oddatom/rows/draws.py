@@ -34,9 +34,13 @@ def draw_order(X: np.ndarray, seed: int) -> np.ndarray:
 
 
 def draw_rows(source: Source, seed: int, n: int) -> np.ndarray:
-    """Return the first n rows in the `draw_order` of all rows of a source; their keys come here, 8 bytes a row."""
-    keys = np.concatenate(source.map(row_keys, seed))
-    return source.take(_by_key(keys)[:n])
+    """Return the first n rows in the `draw_order` of all rows of a source."""
+    return source.take(draw_places(source, seed, n))
+
+
+def draw_places(source: Source, seed: int, n: int) -> np.ndarray:
+    """Return the numbers of these rows; the keys of all rows come here, 8 bytes a row."""
+    return _by_key(np.concatenate(source.map(row_keys, seed)))[:n]
 
 
 def row_keys(X: np.ndarray, seed: int) -> np.ndarray:

@@ -90,21 +90,28 @@ class PlacedRowsMixin:
         )
         return Prepared(encoder, detector, context, placed)
 
-    def _learn(self, prepared: Prepared, y: Any = None, **fit_params: Any) -> None:
-        """Fit the detector to prepared rows, and take it."""
+    def _learn(self, prepared: Prepared, y: Any = None, **fit_params: Any) -> np.ndarray | None:
+        """Fit the detector to prepared rows, and take it; return the score of each row by itself, where it is at hand.
+
+        `_stretched` takes these scores.
+        """
         detector, placed = prepared.detector, prepared.placed
+        own = None
         if placed.ordered is not None and has_stretches(detector):
             if fit_params:
                 raise TypeError(f"fit() with a time column takes no {', '.join(sorted(fit_params))}")
-            fit_in_order(detector, placed, prepared.window)
+            own = fit_in_order(detector, placed, prepared.window)
+        elif type(detector) is OddAtomDetector and not fit_params:
+            own = detector._fit_scores(placed.features)
         else:
             detector.fit(placed.features, y, **fit_params)
-        self._take(prepared)
+        self._take(prepared, own=own)
+        return own
 
-    def _take(self, prepared: Prepared, rows: np.ndarray | None = None) -> None:
+    def _take(self, prepared: Prepared, rows: np.ndarray | None = None, own: np.ndarray | None = None) -> None:
         """Take a fitted encoder and detector, and keep what new rows are compared with: `rows`, or the training ones.
 
-        With a time column the last rows are kept, too.
+        With a time column the last rows are kept, too, with their scores in `own`, where these are known.
         """
         placed = prepared.placed
         self.encoder_, self.detector_, self.context_ = prepared.encoder, prepared.detector, prepared.context
@@ -112,22 +119,22 @@ class PlacedRowsMixin:
         self.reference_ = take_references(placed.compared if rows is None else rows, codes)
         self.__dict__.pop("followed_", None)
         if placed.ordered is not None and prepared.context is not None:
-            self.followed_ = follow_training(self.detector_, placed, prepared.context.context)
+            self.followed_ = follow_training(self.detector_, placed, prepared.context.context, own)
 
-    def _in_order(self, placed: Placed) -> Scored:
-        """Score rows in time."""
+    def _in_order(self, placed: Placed, own: np.ndarray | None = None) -> Scored:
+        """Score rows in time; `own` are their scores, each by itself, where they are known."""
         assert self.context_ is not None
         assert self.context_.context.time is not None
-        return score_placed(self.detector_, placed, self.context_.context.time.window)
+        return score_placed(self.detector_, placed, self.context_.context.time.window, own)
 
     def _score(self, X: Any, warn: bool = True) -> tuple[Placed, Scored | None]:
         """Place rows and, where they come in time, score them with their stretches; for public methods alone."""
         placed = self._place(X, 5)
         return placed, self._follow(placed, warn)
 
-    def _stretched(self, placed: Placed) -> Scored | None:
+    def _stretched(self, placed: Placed, own: np.ndarray | None = None) -> Scored | None:
         """Return the scores of rows in time; None where the detector scores rows by themselves."""
-        return self._in_order(placed) if placed.ordered is not None and has_stretches(self.detector_) else None
+        return self._in_order(placed, own) if placed.ordered is not None and has_stretches(self.detector_) else None
 
     def _follow(self, placed: Placed, warn: bool = True) -> Scored | None:
         """Return what `_stretched` does, and keep the last of the rows."""
@@ -177,8 +184,11 @@ class PlacedRowsMixin:
             )
         return bool(found)
 
-    def _place(self, X: Any, stacklevel: int = 4) -> Placed:
-        """Return the rows of a table as features; called by public methods alone, for warnings."""
+    def _place(self, X: Any, stacklevel: int = 4, n_before: int = 0) -> Placed:
+        """Return the rows of a table as features; called by public methods alone, for warnings.
+
+        `n_before` rows of the table came before X, for errors.
+        """
         check_is_fitted(self)
         owner = type(self).__name__
         encoded = self.encoder_._encode(X, owner, stacklevel)
@@ -186,7 +196,7 @@ class PlacedRowsMixin:
             return Placed(encoded, encoded)
         table = as_columns(X)
         positions = self._positions(table, self.context_)
-        placed = place_rows(self.context_, encoded, table, positions, getattr(self, "followed_", None))
+        placed = place_rows(self.context_, encoded, table, positions, getattr(self, "followed_", None), n_before)
         warn_of_new_groups(placed, stacklevel)
         return placed
 

@@ -11,12 +11,14 @@ from oddatom.arrays.arrow import pa, pc
 from oddatom.exceptions import OddAtomError
 from oddatom.table.columns import Columns
 from oddatom.table.deciding import Rules, decide
+from oddatom.table.decision import ColumnDecision
 from oddatom.table.encoding import read_values
 from oddatom.table.forms import Values
-from oddatom.table.running import epoch_unit
+from oddatom.table.running import UNIT_NAMES, begins_afresh, epoch_unit, parse_stamps, read_stamps
 from oddatom.table.wording import some
 
 FEWEST_ROWS = 20  # to learn from, with a time column
+KINDS = ("date", "number", "time of day", "stamp")
 MISSING = "(missing)"  # the group of rows without one
 BETWEEN = " / "  # the columns of a group's name
 
@@ -27,7 +29,8 @@ class TimeColumn(NamedTuple):
     Attributes
     ----------
     name : str
-    kind : {"date", "number"}
+    kind : {"date", "number", "time of day", "stamp"}
+        A stamp is a number whose digits are a date and a time.
     style : str
         How it is written in text.
     unit : float
@@ -42,25 +45,30 @@ class TimeColumn(NamedTuple):
     @property
     def dates(self) -> bool:
         """Whether its times are dates."""
-        return self.kind == "date" or self.unit > 0.0
+        return self.kind != "number" or self.unit > 0.0
 
     def read(self, values: Values) -> np.ndarray:
         """Return the times, in microseconds since 1970 or as they count; NaN where they cannot be read."""
-        times = read_values(self.kind, values, self.style)
-        return times * self.unit if self.unit > 0.0 else times
+        times = read_values("number" if self.kind == "stamp" else self.kind, values, self.style)
+        if self.kind == "stamp":
+            times = parse_stamps(times)[0]
+        elif self.kind == "time of day":
+            times = 1e6 * times
+        elif self.unit > 0.0:
+            unit = epoch_unit(times)
+            if unit > 0.0 and unit != self.unit:
+                raise _wrong_time(
+                    f"column {self.name!r} counts {UNIT_NAMES[unit]}, where training had {UNIT_NAMES[self.unit]}.",
+                    self.name,
+                    f"Pass {UNIT_NAMES[self.unit]}.",
+                )
+            times = times * self.unit
+        return times
 
 
 def learn_time(name: str, values: Values) -> tuple[TimeColumn, np.ndarray]:
     """Return how to read a time column, and its times; raise where they put rows in no order."""
-    decision = decide(name, values, Rules(named=True))
-    if decision.kind not in ("date", "number"):
-        example = next((text for text in values.as_text().to_pylist() if text), "")
-        what = (
-            "is empty" if decision.kind == "empty" else f"holds {example[:40]!r}, which is neither a date nor a number"
-        )
-        raise _wrong_time(f"column {name!r} {what}.", name)
-    unit = epoch_unit(read_values("number", values, decision.style)) if decision.kind == "number" else 0.0
-    column = TimeColumn(name, decision.kind, decision.style, unit)
+    column = _time_column(name, values)
     times = column.read(values)
     check_times(column, times)
     if times.size < FEWEST_ROWS:
@@ -71,16 +79,48 @@ def learn_time(name: str, values: Values) -> tuple[TimeColumn, np.ndarray]:
     return column, times
 
 
-def check_times(column: TimeColumn, times: np.ndarray) -> None:
-    """Raise where a row has no time."""
+def _time_column(name: str, values: Values) -> TimeColumn:
+    """Return how to read a column's times; raise where they are none."""
+    decision = decide(name, values, Rules(named=True))
+    if decision.kind not in KINDS:
+        example = next((text for text in values.as_text().to_pylist() if text), "")
+        what = (
+            "is empty" if decision.kind == "empty" else f"holds {example[:40]!r}, which is neither a date nor a number"
+        )
+        raise _wrong_time(f"column {name!r} {what}.", name)
+    if decision.kind != "number":
+        return TimeColumn(name, decision.kind, decision.style, 0.0)
+    numbers = read_values("number", values, decision.style)
+    if read_stamps(numbers) is not None:
+        return TimeColumn(name, "stamp", decision.style, 0.0)
+    return TimeColumn(name, "number", decision.style, epoch_unit(numbers))
+
+
+def find_row_order(decisions: Sequence[ColumnDecision], table: Columns) -> np.ndarray | None:
+    """Return the rows from the earliest on, by the first column that was recognised as their time.
+
+    None where there is none: counters are no times, nor are columns that begin again somewhere.
+    """
+    for place, decision in enumerate(decisions):
+        if decision.kind == "time":
+            values = table.get(place)
+            column = _time_column(decision.name, values)
+            times = column.read(values)
+            if column.dates and column.kind != "time of day" and not begins_afresh(times):
+                return np.argsort(times, kind="stable")
+    return None
+
+
+def check_times(column: TimeColumn, times: np.ndarray, n_before: int = 0) -> None:
+    """Raise where a row has no time; `n_before` rows came before these."""
     bad = np.flatnonzero(np.isnan(times))
     if bad.size:
         many, first = (f"{bad.size:,} rows have", " is the first") if bad.size > 1 else ("a row has", "")
         raise _wrong_time(
-            f"{many} no {'date' if column.kind == 'date' else 'number'} in column {column.name!r} (row "
-            f"{int(bad[0]) + 1:,} of {times.size:,}{first}), and no place in the order.",
+            f"{many} no {'time' if column.dates else 'number'} in column {column.name!r} (row "
+            f"{n_before + int(bad[0]) + 1:,}{first}), and no place in the order.",
             column.name,
-            "Remove or mend such rows, or leave the time out.",
+            "Remove or mend such rows.",
         )
 
 
@@ -109,6 +149,13 @@ def learn_group_names(names: Sequence[str], groups: Any) -> tuple[np.ndarray, li
             parameter="by",
             value=list(names),
             advice="Name columns whose values repeat, such as a machine or a shop.",
+        )
+    if len(found) == 1:
+        raise OddAtomError(
+            f"all rows have the same value in {columns}: they are one group.",
+            parameter="by",
+            value=list(names),
+            advice="Leave it out, or name a column whose values differ.",
         )
     order = np.argsort(np.array(found, dtype=object), kind="stable")
     rank = np.empty(order.size, np.int64)

@@ -22,6 +22,7 @@ from oddatom.table.roles import (
     TimeColumn,
     check_times,
     find_groups,
+    find_row_order,
     learn_group_names,
     learn_time,
     read_groups,
@@ -82,8 +83,6 @@ class Placed(NamedTuple):
         Groups of these rows that training did not have.
     new_series : list of str
         All such groups so far, by their numbers.
-    late : bool
-        Whether rows come that are earlier than others of their series that came before.
     """
 
     features: np.ndarray
@@ -93,7 +92,6 @@ class Placed(NamedTuple):
     groups: np.ndarray | None = None
     new_groups: list[str] = []  # noqa: RUF012 - never changed
     new_series: list[str] = []  # noqa: RUF012
-    late: bool = False
 
 
 def learn_row_context(
@@ -132,7 +130,7 @@ def learn_row_context(
     if time is not None:
         column, times = learn_time(time, table.get(table.names.index(time)))
         _check_times(column, times, groups)
-        _check_window(window, times.size, owner)
+        _check_window(window, times.size, groups, owner)
         keys = keys_of(encoded)
     elif window is not None:
         raise ParameterError(
@@ -146,7 +144,7 @@ def learn_row_context(
         times=times,
         dates=column is not None and column.dates,
         window=window,
-        in_order=any(decision.kind == "time" for decision in decisions),
+        order=find_row_order(decisions, table) if column is None else None,
         fill=fill,
     )
     if column is None and not by and np.isnan(rules.limits).all():
@@ -156,7 +154,12 @@ def learn_row_context(
 
 
 def place_rows(
-    row_context: RowContext, encoded: np.ndarray, table: Columns, positions: Sequence[int], followed: Followed | None
+    row_context: RowContext,
+    encoded: np.ndarray,
+    table: Columns,
+    positions: Sequence[int],
+    followed: Followed | None,
+    n_before: int = 0,
 ) -> Placed:
     """Place new rows.
 
@@ -169,6 +172,8 @@ def place_rows(
         Of the columns in `row_context.roles`.
     followed : Followed or None
         The last rows, with a time column.
+    n_before : int
+        Rows of the table that came before these, for errors.
     """
     rules, time = row_context.context, row_context.time
     where = dict(zip(row_context.roles, positions, strict=True))
@@ -183,16 +188,16 @@ def place_rows(
     if time is None or rules.time is None or followed is None:
         return Placed(rules.features(encoded, groups), compared, None, None, groups, new, beyond)
     times = time.read(table.get(where[time.name]))
-    check_times(time, times)
+    check_times(time, times, n_before)
     series = np.zeros(times.size, np.int64) if groups is None else groups
-    before, late = followed.rows_before(series, times)
+    before = followed.rows_before(series, times)
     ordered = put_in_order(series, times, encoded, keys_of(encoded), before, rules.time.gap)
     features = rules.features_in_time(ordered, ordered.place)
-    return Placed(features, compared, ordered, before, groups, new, beyond, late)
+    return Placed(features, compared, ordered, before, groups, new, beyond)
 
 
-def fit_in_order(detector: Any, placed: Placed, window: int) -> None:
-    """Fit a detector to rows that come in time."""
+def fit_in_order(detector: Any, placed: Placed, window: int) -> np.ndarray:
+    """Fit a detector to rows that come in time; return their scores, each by itself."""
     ordered = placed.ordered
     assert ordered is not None
 
@@ -200,7 +205,7 @@ def fit_in_order(detector: Any, placed: Placed, window: int) -> None:
         return score_in_order(own_scores(own, ordered), ordered, window).scores
 
     rows = np.ascontiguousarray(placed.features)
-    detector._fit_in_order(RowOrder(rows, ordered.by_time, window, with_stretches))
+    return detector._fit_in_order(RowOrder(rows, ordered.by_time, window, ordered.encoded.shape[1], with_stretches))
 
 
 def has_stretches(detector: Any) -> bool:
@@ -208,17 +213,26 @@ def has_stretches(detector: Any) -> bool:
     return isinstance(detector, OddAtomDetector) and detector.scoring != "margin"
 
 
-def score_placed(detector: Any, placed: Placed, window: int) -> Scored:
-    """Score rows that come in time with their stretches; of detectors without stretches the scores are all 0."""
+def score_placed(detector: Any, placed: Placed, window: int, own: np.ndarray | None = None) -> Scored:
+    """Score rows that come in time with their stretches; of detectors without stretches the scores are all 0.
+
+    Parameters
+    ----------
+    detector : estimator
+    placed : Placed
+    window : int
+    own : (N,), optional
+        Scores of the rows, each by itself, where they are known.
+    """
     assert placed.ordered is not None
     of_table = np.zeros(placed.ordered.place.size)
     if has_stretches(detector):
-        of_table = detector.score_samples(placed.features)
+        of_table = detector.score_samples(placed.features) if own is None else own
     return score_in_order(own_scores(of_table, placed.ordered, placed.before), placed.ordered, window)
 
 
-def follow_training(detector: Any, placed: Placed, rules: ContextRules) -> Followed:
-    """Return the last training rows, to go on from."""
+def follow_training(detector: Any, placed: Placed, rules: ContextRules, own: np.ndarray | None) -> Followed:
+    """Return the last training rows, to go on from; `own` are scores as in `score_placed`."""
     ordered = placed.ordered
     assert ordered is not None
     assert rules.time is not None
@@ -227,7 +241,8 @@ def follow_training(detector: Any, placed: Placed, rules: ContextRules) -> Follo
     if has_stretches(detector):
         row = np.empty(ordered.times.size, np.int64)
         row[ordered.place] = np.arange(ordered.place.size)
-        scores[kept] = detector.score_samples(placed.features[row[kept]])
+        wanted = row[kept]
+        scores[kept] = detector.score_samples(placed.features[wanted]) if own is None else own[wanted]
     none = no_last_rows(ordered.encoded.shape[1])
     last = Followed(none, none, none, []).after(ordered, scores, rules.time.window, []).last
     return Followed(last, last, none, [])
@@ -284,12 +299,15 @@ def _check_times(column: TimeColumn, times: np.ndarray, groups: np.ndarray | Non
         )
 
 
-def _check_window(window: int | None, n_rows: int, owner: str) -> None:
+def _check_window(window: int | None, n_rows: int, groups: np.ndarray | None, owner: str) -> None:
+    what = "the table"
+    if groups is not None:
+        what, n_rows = "the longest series", int(np.bincount(groups).max())
     if window is not None and window >= n_rows:
         raise ParameterError(
             owner,
             "window",
-            f"must be shorter than the table, which has {n_rows:,} rows. Got {window!r} instead",
+            f"must be shorter than {what}, which has {n_rows:,} rows. Got {window!r} instead",
             value=window,
             advice="24 is a usual length; without it one is found.",
         )

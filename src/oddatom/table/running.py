@@ -7,33 +7,52 @@ invoice, comes in no order, and stays.
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import rankdata
+
+from oddatom.context.grouped import equal_steps
 
 FEW_ROWS = 20  # below it, an order is no wonder
-IN_ORDER = 0.98  # share of the steps from row to row that go the same way, or stand
-LEAST_DISTINCT = 10  # of the dates: fewer are groups of rows
+IN_ORDER = 0.98  # share of the steps from row to row that go the same way or stand, or rank correlation with the rows
+STRAIGHT, RISING, DIFFERENT = 0.99, 0.9, 0.9  # of a counter: correlation with the rows, share of steps, of values
+RANKED_ROWS = 10_000  # that rank correlations are taken of
+LEAST_DISTINCT = 10  # of times: fewer are groups of rows
 EVEN = 0.95  # share of the steps of a counter that are alike
+AFRESH = 0.1  # of the span of times: a step back that is longer begins another series
 EPOCHS = ((1e8, 4e9, 1e6), (1e11, 4e12, 1e3), (1e14, 4e15, 1.0), (1e17, 4e18, 1e-3))  # 1973 to 2096; µs in the unit
+UNIT_NAMES = {1e6: "seconds", 1e3: "milliseconds", 1.0: "microseconds", 1e-3: "nanoseconds"}
+STAMP_YEARS = (1900, 2100)
+STAMP_DIGITS = (8, 10, 12, 14)  # YYYYMMDD, and hours, minutes, seconds
 
 
 def runs_as_time(data: np.ndarray) -> bool:
-    """Return whether dates (any unit, NaN where missing) come in order and are spread over the rows."""
+    """Return whether dates (any unit, NaN where missing) come in order or nearly so, and are spread over the rows."""
     values = data[~np.isnan(data)]
-    return values.size >= FEW_ROWS and _in_order(values) and np.unique(values).size >= LEAST_DISTINCT
+    if values.size < FEW_ROWS or np.unique(values).size < LEAST_DISTINCT:
+        return False
+    return _in_order(values) or _rank_correlation(values) >= IN_ORDER
 
 
 def runs_as_counter(data: np.ndarray) -> bool:
-    """Return whether whole numbers (NaN where missing) are epochs in order, or count up or down in even steps.
+    """Return whether numbers (NaN where missing) are epochs or stamps in order, or count up or down with the rows.
 
-    Other numbers in order are those of a table that was sorted by them.
+    A counter has even steps, or steps that go the same way and follow the rows in a straight line. Other numbers in
+    order are those of a table that was sorted by them.
     """
     values = data[~np.isnan(data)]
-    if values.size < FEW_ROWS or not np.all(values == np.floor(values)) or not _in_order(values):
+    if values.size < FEW_ROWS:
         return False
-    if epoch_unit(values) > 0.0:
-        return 2 * np.unique(values).size >= values.size
+    stamps = read_stamps(values)
+    if stamps is not None or epoch_unit(values) > 0.0:
+        return runs_as_time(values if stamps is None else stamps)
     steps = _steps(values)
-    usual = float(np.median(steps))
-    return usual != 0.0 and bool(np.mean(steps == usual) >= EVEN)
+    rising = _same_way(steps)
+    if rising >= IN_ORDER and np.all(values == np.floor(values)):
+        usual = float(np.median(steps))
+        if usual != 0.0 and np.mean(steps == usual) >= EVEN:
+            return True
+    if rising < RISING or _straightness(values) < STRAIGHT:
+        return False
+    return np.unique(values).size >= DIFFERENT * values.size
 
 
 def epoch_unit(data: np.ndarray) -> float:
@@ -45,12 +64,79 @@ def epoch_unit(data: np.ndarray) -> float:
     return next((unit for least, most, unit in EPOCHS if least <= low and high <= most), 0.0)
 
 
+def read_stamps(data: np.ndarray) -> np.ndarray | None:
+    """Return numbers that are all stamps, or missing, in microseconds since 1970; None where some are none."""
+    times, all_are = parse_stamps(data)
+    return times if all_are else None
+
+
+def parse_stamps(data: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Return numbers whose digits are dates and times, such as 202403010500, in microseconds since 1970.
+
+    All have as many digits as the first. What is no stamp is NaN; also return whether all numbers are.
+    """
+    there = np.flatnonzero(~np.isnan(data))
+    out = np.full(data.size, np.nan)
+    if not there.size:
+        return out, False
+    values = data[there]
+    digits = len(f"{min(abs(values[0]), 1e15):.0f}")
+    if digits not in STAMP_DIGITS:
+        return out, False
+    good = (values >= 10.0 ** (digits - 1)) & (values < 10.0**digits) & (values == np.floor(values))
+    parts, rest = [], np.where(good, values, 0.0).astype(np.int64)
+    for _ in range((digits - 4) // 2):
+        parts.append(rest % 100)
+        rest = rest // 100
+    month, day, *clock = parts[::-1]
+    good &= (rest >= STAMP_YEARS[0]) & (rest <= STAMP_YEARS[1]) & (month >= 1) & (month <= 12)
+    for part, most in zip(clock, (23, 59, 59), strict=False):
+        good &= part <= most
+    months = np.where(good, 12 * (rest - 1970) + month - 1, 0).astype("M8[M]")
+    days = months.astype("M8[D]") + (day - 1)
+    good &= days.astype("M8[M]") == months  # there is no 31st of February
+    seconds = 86_400.0 * days.astype(np.int64)
+    for part, unit in zip(clock, (3600, 60, 1), strict=False):
+        seconds += unit * part
+    out[there[good]] = 1e6 * seconds[good]
+    return out, bool(good.all())
+
+
+def begins_afresh(times: np.ndarray) -> bool:
+    """Return whether times that come in order begin again somewhere: the rows of several series follow each other."""
+    values = times[~np.isnan(times)]
+    steps = _steps(values)
+    if not steps.size:
+        return False
+    way = 1.0 if np.median(steps) >= 0.0 else -1.0
+    return bool((way * steps).min() < -AFRESH * float(np.ptp(values)))
+
+
 def _steps(values: np.ndarray) -> np.ndarray:
     """Return the steps from row to row; from one end of the numbers to the other they are infinite."""
     with np.errstate(over="ignore"):
         return np.diff(values)
 
 
+def _same_way(steps: np.ndarray) -> float:
+    """Return the share of steps that go the same way or stand, 0 where all stand."""
+    return float(max(np.mean(steps >= 0.0), np.mean(steps <= 0.0))) if (steps != 0.0).any() else 0.0
+
+
 def _in_order(values: np.ndarray) -> bool:
-    steps = _steps(values)
-    return bool(max(np.mean(steps >= 0.0), np.mean(steps <= 0.0)) >= IN_ORDER) and bool((steps != 0.0).any())
+    return _same_way(_steps(values)) >= IN_ORDER
+
+
+def _rank_correlation(values: np.ndarray) -> float:
+    """Return how far ranks follow the rows, up or down."""
+    some = equal_steps(values, RANKED_ROWS)
+    return _straightness(rankdata(some))
+
+
+def _straightness(values: np.ndarray) -> float:
+    """Return how far values follow the rows in a straight line, up or down: their correlation without its sign."""
+    size = float(np.abs(values).max()) or 1.0  # in units of it nothing overflows
+    y, x = values / size, np.arange(values.size) - 0.5 * (values.size - 1)
+    y = y - y.mean()
+    spread = float(y @ y) * float(x @ x)
+    return abs(float(x @ y)) / np.sqrt(spread) if spread > 0.0 else 0.0

@@ -227,8 +227,8 @@ class TableDetector(DocumentedMixin, PlacedRowsMixin, SaveMixin, OutlierMixin, B
                 labels = prepared.detector.fit_predict(prepared.placed.features, y, **fit_params)
                 self._take(prepared)
                 return labels
-            self._learn(prepared, y, **fit_params)
-            return self._labels(self._in_order(prepared.placed))
+            own = self._learn(prepared, y, **fit_params)
+            return self._labels(self._in_order(prepared.placed, own))
 
     @available_if(_detector_has("partial_fit"))
     def partial_fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
