@@ -231,6 +231,13 @@ def _correct(u, a, da, dzl, dzu, target, r):
 
 
 @njit(**_OPTIONS)
+def _copy(values, to):
+    """Put values into an array of their size; numba takes a second to compile what a slice would check."""
+    for j in range(values.size):
+        to[j] = values[j]
+
+
+@njit(**_OPTIONS)
 def _solve(X, indptr, indices, data, n, u, o, b, C, K, tol, origin, ridge):
     """Mehrotra's method, ended also where ½‖w‖² ≤ origin; returns (w, rho, a, gap, steps) of the best iterate."""
     M = X.shape[0] if X.size > 0 else indptr.size - 1
@@ -241,7 +248,8 @@ def _solve(X, indptr, indices, data, n, u, o, b, C, K, tol, origin, ridge):
     buf = np.empty((M, n + 1)) if X.size > 0 else np.empty((0, 0))
     wa, base, w = np.empty(n), np.empty(n), np.empty(n)
     share = K / u.sum()
-    a[:] = share * u
+    for j in range(M):
+        a[j] = share * u[j]
     best_w, best_a, best_rho, best_gap = np.zeros(n), a.copy(), 0.0, np.inf
 
     _plane(X, indptr, indices, data, n, a, b, C, w)
@@ -263,13 +271,13 @@ def _solve(X, indptr, indices, data, n, u, o, b, C, K, tol, origin, ridge):
             break
         if gap < best_gap:
             best_gap, best_rho = gap, rho
-            best_w[:] = w
-            best_a[:] = a
+            _copy(w, best_w)
+            _copy(a, best_a)
         if gap <= tol or half <= origin or step < 1e-9 or steps == MAX_STEPS:
             if half <= origin:
                 best_gap, best_rho = gap, rho
-                best_w[:] = wa
-                best_a[:] = a
+                _copy(wa, best_w)
+                _copy(a, best_a)
             break
 
         _weights(u, a, zl, zu, f, rho, theta, r)

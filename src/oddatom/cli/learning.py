@@ -69,7 +69,7 @@ def fit_model(
         console.say(line)
     if options.model:
         content_of(encoder)  # raises where it is too large for a file
-    with console.status("fitting; the very first run compiles for about half a minute"):
+    with console.status("fitting"):
         if updatable:
             prepared.detector.partial_fit(rows)
             model._take(prepared)

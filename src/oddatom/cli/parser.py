@@ -176,7 +176,8 @@ def _command(commands: Any, usage: str, what: str) -> argparse.ArgumentParser:
     )
 
     def run(options: argparse.Namespace, console: Any) -> Any:
-        return import_module(f"oddatom.cli.{name}").run(options, console)
+        with import_module("oddatom.cli.compiling").compiling(name, options, console):
+            return import_module(f"oddatom.cli.{name}").run(options, console)
 
     parser.set_defaults(run=run)
     return parser

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
         check_places(output, read=[options.table, *others, *filter(None, [options.known])])
         table = read_whole(source, console)
         judged = None if known is None else find_judged(known, [table], options.table)
-        with console.status("learning; the very first run compiles for about half a minute"):
+        with console.status("learning"):
             model.partial_fit(table, decay=options.decay)
         if judged is not None:
             judge(model, judged)

@@ -53,7 +53,8 @@ def _blocks(Y, PT, out, k, parallel):
         for c in prange(k):
             _block_rows(Y, PT, N * c // k, N * (c + 1) // k, out)
     else:
-        _block_rows(Y, PT, 0, N, out)
+        for c in range(k):
+            _block_rows(Y, PT, N * c // k, N * (c + 1) // k, out)
 
 
 @njit(cache=True, nogil=True, fastmath=FUSED)
@@ -75,4 +76,5 @@ def _codes(Y, PT, out, k, parallel):
         for c in prange(k):
             _codes_rows(Y, PT, N * c // k, N * (c + 1) // k, out)
     else:
-        _codes_rows(Y, PT, 0, N, out)
+        for c in range(k):
+            _codes_rows(Y, PT, N * c // k, N * (c + 1) // k, out)

@@ -163,7 +163,10 @@ def _code_blocks(
             hi = min(N, (c + 1) * n_blocks // k * _BLOCK)
             _code_blocks_serial(Y, lo, hi, Dt, G, tol, mask, ind, val, sq)
     else:
-        _code_blocks_serial(Y, 0, N, Dt, G, tol, mask, ind, val, sq)
+        for c in range(k):
+            lo = c * n_blocks // k * _BLOCK
+            hi = min(N, (c + 1) * n_blocks // k * _BLOCK)
+            _code_blocks_serial(Y, lo, hi, Dt, G, tol, mask, ind, val, sq)
 
 
 @njit(**_OPTIONS)
@@ -207,7 +210,8 @@ def _code_correlations(
         for c in prange(k):
             _code_correlations_serial(C, c * N // k, (c + 1) * N // k, sq_norms, G, tol, mask, ind, val, sq)
     else:
-        _code_correlations_serial(C, 0, N, sq_norms, G, tol, mask, ind, val, sq)
+        for c in range(k):
+            _code_correlations_serial(C, c * N // k, (c + 1) * N // k, sq_norms, G, tol, mask, ind, val, sq)
 
 
 @njit(**_OPTIONS)

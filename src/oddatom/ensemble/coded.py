@@ -153,7 +153,9 @@ def _codes(X, scaling, packed, scratch, best_place, codes):
             some_missing |= share > 0.0
         for b in range(packed.centroids.shape[0]):
             deviations(Y, packed.centroids[b], packed.half_norms[b], W, acc, best, best_place, absent, some_missing)
-            codes.centroid[b, start : start + size] = best_place[:size]
+            for j in range(size):
+                codes.centroid[b, start + j] = best_place[j]
             gains(W, packed.atoms[b], acc, best, best_place, gain, absent, square, some_missing)
-            codes.atom[b, start : start + size] = best_place[:size]
-            codes.gain[b, start : start + size] = gain[:size]
+            for j in range(size):
+                codes.atom[b, start + j] = best_place[j]
+                codes.gain[b, start + j] = gain[j]

@@ -256,4 +256,5 @@ def _rows(X, scaling, histogram, packed, groups, scratch, chosen, out, k, parall
         for c in prange(k):
             _some_rows(X, scaling, histogram, packed, groups, scratch[c], chosen[c], out, N * c // k, N * (c + 1) // k)
     else:
-        _some_rows(X, scaling, histogram, packed, groups, scratch[0], chosen[0], out, 0, N)
+        for c in range(k):
+            _some_rows(X, scaling, histogram, packed, groups, scratch[c], chosen[c], out, N * c // k, N * (c + 1) // k)

@@ -167,7 +167,8 @@ def _z_scores(values, calibration, lo, hi, out, k, parallel):
         for c in prange(k):
             _z_rows(values, calibration, lo, hi, out, N * c // k, N * (c + 1) // k)
     else:
-        _z_rows(values, calibration, lo, hi, out, 0, N)
+        for c in range(k):
+            _z_rows(values, calibration, lo, hi, out, N * c // k, N * (c + 1) // k)
 
 
 def join(Z: Any, weights: Any) -> Any:

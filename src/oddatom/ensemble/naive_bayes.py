@@ -137,7 +137,8 @@ def _context_rows(U, columns, edges, tables, own, total, lo, hi, out):
             level = _bin(U[j, f], edges[f])
             if level >= n_levels[p]:
                 continue
-            total[:] = share[p]
+            for l in range(total.size):
+                total[l] = share[p, l]
             total[level] = own_share[p, level]
             for r in range(predictors.shape[1]):
                 g = predictors[p, r]
@@ -160,7 +161,8 @@ def _contexts(U, columns, edges, tables, own, scratch, out, k, parallel):
         for c in prange(k):
             _context_rows(U, columns, edges, tables, own, scratch[c], N * c // k, N * (c + 1) // k, out)
     else:
-        _context_rows(U, columns, edges, tables, own, scratch[0], 0, N, out)
+        for c in range(k):
+            _context_rows(U, columns, edges, tables, own, scratch[c], N * c // k, N * (c + 1) // k, out)
 
 
 def fit_context(U: np.ndarray, code_steps: np.ndarray, two_valued: np.ndarray) -> Context | None:

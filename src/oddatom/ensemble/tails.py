@@ -152,7 +152,8 @@ def _tails(U, tails, out, k, parallel):
         for c in prange(k):
             _tail_rows(U, tails, N * c // k, N * (c + 1) // k, out)
     else:
-        _tail_rows(U, tails, 0, N, out)
+        for c in range(k):
+            _tail_rows(U, tails, N * c // k, N * (c + 1) // k, out)
 
 
 def fit_tails(U: np.ndarray, code_steps: np.ndarray | None = None, shifted: np.ndarray | None = None) -> Tails:

@@ -80,4 +80,5 @@ def _entries(pair, value, Y, ZT, gamma, degree, coef0, out, k, parallel):
         for c in prange(k):
             _entries_rows(pair, value, Y, ZT, gamma, degree, coef0, N * c // k, N * (c + 1) // k, out)
     else:
-        _entries_rows(pair, value, Y, ZT, gamma, degree, coef0, 0, N, out)
+        for c in range(k):
+            _entries_rows(pair, value, Y, ZT, gamma, degree, coef0, N * c // k, N * (c + 1) // k, out)

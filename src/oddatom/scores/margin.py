@@ -119,4 +119,5 @@ def _linear(X, center, spread, scale, v, out, k, parallel):
         for c in prange(k):
             _linear_rows(X, center, spread, scale, v, N * c // k, N * (c + 1) // k, out)
     else:
-        _linear_rows(X, center, spread, scale, v, 0, N, out)
+        for c in range(k):
+            _linear_rows(X, center, spread, scale, v, N * c // k, N * (c + 1) // k, out)

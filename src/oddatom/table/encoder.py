@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -13,17 +14,21 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from oddatom._documented import DocumentedMixin
+from oddatom.arrays.threads import run_all, threads
 from oddatom.estimators._validation import check_parameters, old_model_on_error
 from oddatom.exceptions import OddAtomError, ParameterError, TableWarning
 from oddatom.table.columns import Columns, as_columns, unique_names
 from oddatom.table.deciding import Rules, decide
 from oddatom.table.decision import ColumnDecision, leave_out
-from oddatom.table.encoding import encode
+from oddatom.table.encoding import Trouble, encode
 from oddatom.table.forms import no_values
 from oddatom.table.large_numbers import large_number_advice
 from oddatom.table.number_styles import settle_styles
 from oddatom.table.repeats import leave_out_repeats
 from oddatom.table.wording import in_words, nothing_left, some
+
+MANY_ROWS = 10_000  # of which columns are looked at side by side
+T = TypeVar("T")
 
 
 class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
@@ -159,19 +164,20 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
             wanted, ignored, ids = (self._named(what, table, owner) for what in ("columns", "ignore", "id"))
             named, codes = self.columns is not None, self.categories == "codes"
             rules = Rules(int(self.max_levels), self.dates, self.missing == "always", named, codes=codes)
-            decisions = []
-            for i, name in enumerate(table.names):
+
+            def of_column(i: int) -> ColumnDecision:
+                name = table.names[i]
                 if name in roles:
-                    decisions.append(leave_out(name, *roles[name]))
-                elif name in ids:
-                    decisions.append(leave_out(name, "id", "it names the rows"))
-                elif name in ignored:
-                    decisions.append(leave_out(name, "ignored", "it is ignored"))
-                elif self.columns is not None and name not in wanted:
-                    decisions.append(leave_out(name, "ignored", "it is not among the columns to use"))
-                else:
-                    decisions.append(decide(name, table.get(i), rules))
-            decisions = settle_styles(table, decisions, rules)
+                    return leave_out(name, *roles[name])
+                if name in ids:
+                    return leave_out(name, "id", "it names the rows")
+                if name in ignored:
+                    return leave_out(name, "ignored", "it is ignored")
+                if self.columns is not None and name not in wanted:
+                    return leave_out(name, "ignored", "it is not among the columns to use")
+                return decide(name, table.get(i), rules)
+
+            decisions = settle_styles(table, _by_column(of_column, len(table.names), table.n_rows), rules)
             self.columns_ = _different_outputs(decisions if named else leave_out_repeats(table, decisions))
             if not any(decision.used for decision in self.columns_):
                 raise nothing_left(self.columns_)
@@ -207,20 +213,22 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         table = as_columns(X)
         position = self._positions(table, owner, stacklevel + 1)
         out = np.empty((table.n_rows, sum(len(decision.outputs) for decision in self.columns_)))
-        start, messages, absent = 0, {}, []
-        for i, decision in enumerate(self.columns_):
-            if not decision.used:
-                continue
-            stop = start + len(decision.outputs)
+        ends = np.cumsum([0, *(len(decision.outputs) for decision in self.columns_)])
+        used = [i for i, decision in enumerate(self.columns_) if decision.used]
+
+        def of_column(k: int) -> Trouble:
+            i = used[k]
             at = position[i]
             values = no_values(table.n_rows) if at is None else table.get(at)
-            trouble = encode(decision, values, out[:, start:stop])
-            if at is None:
-                absent.append(repr(decision.name))
+            return encode(self.columns_[i], values, out[:, ends[i] : ends[i + 1]])
+
+        messages, absent = {}, []
+        for i, trouble in zip(used, _by_column(of_column, len(used), table.n_rows), strict=True):
+            if position[i] is None:
+                absent.append(repr(self.columns_[i].name))
             elif trouble.n_unread or trouble.n_missing:
-                kind, said = in_words(decision, trouble)
+                kind, said = in_words(self.columns_[i], trouble)
                 messages[kind] = said
-            start = stop
         if absent:
             messages = {"absent": f"not in the table, so all missing: {some(absent)}", **messages}
         if messages:
@@ -290,6 +298,15 @@ class TableEncoder(DocumentedMixin, TransformerMixin, BaseEstimator):
         elif table.named:
             warnings.warn(f"X has feature names, but {owner} was fitted without feature names", stacklevel=stacklevel)
         return list(range(len(table.names)))
+
+
+def _by_column(function: Callable[[int], T], n_columns: int, n_rows: int) -> list[T]:
+    """Return a function of every column's place, in threads where there are many rows."""
+    tasks = [partial(function, i) for i in range(n_columns)]
+    if n_rows < MANY_ROWS:
+        return [task() for task in tasks]
+    with threads(None):
+        return run_all(tasks)
 
 
 def named_columns(given: Any, parameter: str, table: Columns, owner: str) -> list[str]:

@@ -41,6 +41,11 @@ class Values(NamedTuple):
     category: bool = False
     native: np.ndarray | None = None
 
+    def head(self, n: int) -> Values:
+        """Return the first n values."""
+        exact, native = (None if some is None else some[:n] for some in (self.exact, self.native))
+        return self._replace(data=self.data[:n], exact=exact, native=native)
+
     def as_text(self) -> Any:
         """Return the values as text."""
         if self.form == "dates":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from oddatom.table.columns import Columns
 from oddatom.table.decision import ColumnDecision, leave_out
 from oddatom.table.encoding import encode
+from oddatom.table.forms import Values
 
 FEWEST_ROWS = 100  # in fewer rows columns may agree by chance
 LOOK = 200  # rows by which most pairs are told apart
@@ -22,35 +25,45 @@ def leave_out_repeats(table: Columns, decisions: list[ColumnDecision]) -> list[C
     """
     if table.n_rows < FEWEST_ROWS:
         return decisions
-    kept: list[tuple[ColumnDecision, np.ndarray]] = []
+    kept: list[_Column] = []
     found = []
     for i, decision in enumerate(decisions):
         if decision.used and decision.action != "frequency":
-            values = _numbers(decision, table, i)
-            name = next((other.name for other, seen in kept if _repeats(values, seen)), None)
+            column = _Column(decision, table, i)
+            name = next((other.decision.name for other in kept if _repeats(column, other)), None)
             if name is None:
-                kept.append((decision, values))
+                kept.append(column)
             else:
                 decision = leave_out(decision.name, decision.kind, f"it repeats {name}", decision.n_missing)
         found.append(decision)
     return found
 
 
-def _numbers(decision: ColumnDecision, table: Columns, place: int) -> np.ndarray:
-    """Return a column's numbers, or the places of its levels."""
-    out = np.empty((table.n_rows, len(decision.outputs)))
-    encode(decision, table.get(place), out)
-    levels = out[:, : out.shape[1] - decision.indicator]
-    values = levels[:, 0] if decision.action != "one-hot" else levels @ np.arange(levels.shape[1])
-    missing = out[:, -1] == 1.0 if decision.indicator else np.isnan(values)
-    return np.where(missing, np.inf, values)
+class _Column:
+    """A column as numbers, or as the places of its levels: the first rows, and all where these are asked for."""
+
+    def __init__(self, decision: ColumnDecision, table: Columns, place: int) -> None:
+        self.decision, self._table, self._place = decision, table, place
+        self.head = self._numbers(table.get(place).head(LOOK))
+
+    @cached_property
+    def all(self) -> np.ndarray:
+        return self._numbers(self._table.get(self._place))
+
+    def _numbers(self, values: Values) -> np.ndarray:
+        decision = self.decision
+        out = np.empty((len(values.data), len(decision.outputs)))
+        encode(decision, values, out)
+        levels = out[:, : out.shape[1] - decision.indicator]
+        numbers = levels[:, 0] if decision.action != "one-hot" else levels @ np.arange(levels.shape[1])
+        missing = out[:, -1] == 1.0 if decision.indicator else np.isnan(numbers)
+        return np.where(missing, np.inf, numbers)
 
 
-def _repeats(a: np.ndarray, b: np.ndarray) -> bool:
-    look = slice(0, LOOK)
-    if _proportional(a[look], b[look]) and _proportional(a, b):
+def _repeats(a: _Column, b: _Column) -> bool:
+    if _proportional(a.head, b.head) and _proportional(a.all, b.all):
         return True
-    return np.unique(a).size * FEW <= a.size and _one_to_one(a[look], b[look]) and _one_to_one(a, b)
+    return _one_to_one(a.head, b.head) and np.unique(a.all).size * FEW <= a.all.size and _one_to_one(a.all, b.all)
 
 
 def _proportional(a: np.ndarray, b: np.ndarray) -> bool:

@@ -35,7 +35,9 @@ def margins(X, indptr, indices, data, w, f, k, parallel):
             lo, hi = _bounds(f.size, k, c)
             _margins_rows(X, indptr, indices, data, w, lo, hi, f)
     else:
-        _margins_rows(X, indptr, indices, data, w, 0, f.size, f)
+        for c in range(k):
+            lo, hi = _bounds(f.size, k, c)
+            _margins_rows(X, indptr, indices, data, w, lo, hi, f)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

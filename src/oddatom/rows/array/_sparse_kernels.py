@@ -52,7 +52,8 @@ def residual(Y, D, indices, values, E, k, parallel):
         for c in prange(k):
             _residual_rows(Y, D, indices, values, N * c // k, N * (c + 1) // k, E)
     else:
-        _residual_rows(Y, D, indices, values, 0, N, E)
+        for c in range(k):
+            _residual_rows(Y, D, indices, values, N * c // k, N * (c + 1) // k, E)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
