@@ -28,6 +28,7 @@ from oddatom.cli.tables import (
 )
 from oddatom.table.table_detector import TableDetector
 
+EXPLAINED = 1_000  # of the rows written, the oddest
 FEWEST_ROWS = 39  # that "auto" can flag one of: p-values of fewer are above .05
 
 
@@ -60,7 +61,9 @@ def run(options: argparse.Namespace, console: Console) -> bool:
         found = results(model, placed, model._stretched(placed, own), own)
         odd = found.first_of_episodes(max(options.top or 0, LISTED))
         listed, rows = odd[:LISTED], _rows_to_write(found, odd, options)
-        explained = np.union1d(_flagged_and(found, listed) if options.all else rows, listed)
+        explained = rows
+        if not options.explain_all:
+            explained = np.union1d((_flagged_and(found, listed) if options.all else rows)[:EXPLAINED], listed)
         words = top_features(model, found, explained, X, console)
         why = _of_rows(words, explained, listed).to_pylist()
         values = {"row": rows + 1, **found.columns(rows), "rank": found.ranks()[rows]}

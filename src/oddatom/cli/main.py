@@ -59,7 +59,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.error(_one_line(error))
         _drop_output()
         return FAILED
-    return FOUND_ANOMALIES if found and getattr(options, "fail_on_anomaly", False) else OK
+    code = FOUND_ANOMALIES if found and getattr(options, "fail_on_anomaly", False) else OK
+    if arguments is None and options.command != "paper":  # whose workers end with Python
+        _leave(code)
+    return code
+
+
+def _leave(code: int) -> None:
+    """End the program without taking its libraries apart, which takes a quarter of a second; files are closed."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
 
 
 def _interruption(error: BaseException | None) -> KeyboardInterrupt | None:

@@ -22,6 +22,7 @@ SHELLS = ("bash", "zsh", "tcsh", "fish", "powershell")  # all that shtab knows
 _MAX_LEVELS = "most values of a text column that are told apart (default: 20)"
 _DATES = "take dates as numbers (number, default) or leave them out (drop)"
 _MISSING = "where to mark missing values: seen (default; columns that have some, none for oddatom) or always"
+_EXPLAIN_ALL = "the same, and what makes each odd (else said of the 1,000 oddest that are flagged or listed)"
 _TIME = "compare each row with those before it, in the order of a column (default: the one that rows are in order of)"
 _BY = "compare rows within their group, such as a machine: the columns that name it"
 _WINDOW = "with --time, rows before a row that it is compared with (default: by the usual step between times)"
@@ -79,7 +80,7 @@ def make_parser() -> argparse.ArgumentParser:
     which = detect.add_mutually_exclusive_group()
     which.add_argument("--top", type=_whole, metavar="K", help="write the K oddest rows, oddest first")
     which.add_argument("--all", action="store_true", help="write every row, in the order of the table")
-    which.add_argument("--explain-all", action="store_true", help="the same, and what makes each of them odd")
+    which.add_argument("--explain-all", action="store_true", help=_EXPLAIN_ALL)
     detect.add_argument("--report", type=_file, metavar="FILE", help="of the report (default: DATA.report.html)")
     detect.add_argument("--no-report", action="store_true", help="write no report")
     _ids(detect)
@@ -179,7 +180,7 @@ def _command(commands: Any, usage: str, what: str) -> argparse.ArgumentParser:
         with import_module("oddatom.cli.compiling").compiling(name, options, console):
             return import_module(f"oddatom.cli.{name}").run(options, console)
 
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, command=name)
     return parser
 
 
