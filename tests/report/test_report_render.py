@@ -5,7 +5,6 @@ import html
 import itertools
 import re
 
-import matplotlib
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -35,12 +34,6 @@ def hostile():
 def test_same_content_same_report(plain):
     assert render_report(plain_content()) == plain
     assert render_report(plain_content(seed=1)) != plain
-
-
-def test_own_settings_of_matplotlib_do_not_matter(plain):
-    with matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path", "axes.facecolor": "red", "axes.grid": True}):
-        assert render_report(plain_content()) == plain
-        assert matplotlib.rcParams["font.size"] == 30
 
 
 @pytest.mark.parametrize("name", ["plain", "hostile"])

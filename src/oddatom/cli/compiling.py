@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,20 +42,25 @@ def compiling(command: str, options: argparse.Namespace, console: Any) -> Iterat
         Of the command. Where its table is not there, nothing is said: it will not get far.
     console : Console
     """
-    table = getattr(options, "table", None)
-    if command not in COMMANDS or table is None or not (table == "-" or os.path.exists(table)) or is_compiled():
+    if command not in COMMANDS or not _gets_far(options) or is_compiled():
         yield
         return
     console.say(f"compiling once, about {COMMANDS[command]} s")
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    helps = command in LEARNING and (os.cpu_count() or 1) > 1
-    helper = subprocess.Popen([sys.executable, "-c", _LAST], **quiet) if helps else None
+    if command not in LEARNING or (os.cpu_count() or 1) < 2:
+        yield
+        return
+    none = subprocess.DEVNULL
+    helper = subprocess.Popen([sys.executable, "-c", _LAST], stdin=none, stdout=none, stderr=none)
     try:
         yield
     finally:
-        if helper is not None:
-            helper.terminate()
-            helper.wait()
+        helper.terminate()
+        helper.wait()
+
+
+def _gets_far(options: argparse.Namespace) -> bool:
+    """Return whether the table is there, and what reads it."""
+    return (options.table == "-" or os.path.exists(options.table)) and find_spec("pyarrow") is not None
 
 
 def compile_boundary() -> None:

@@ -26,9 +26,8 @@ LISTED = 50  # of the oddest rows
 
 def need_figures() -> None:
     """Raise, before any work, where a report could not be drawn."""
-    for name in ("matplotlib", "jinja2"):
-        if find_spec(name) is None:
-            raise ImportError(f"a report needs {name}: pip install 'oddatom[report]', or pass --no-report to detect.")
+    if find_spec("jinja2") is None:
+        raise ImportError("a report needs jinja2: pip install 'oddatom[report]', or pass --no-report to detect.")
 
 
 def write_table_report(

@@ -15,7 +15,7 @@ from oddatom.paper.figures import FIGURES, TITLES, Drawing, render
 from oddatom.paper.tables import TABLES, Table
 from oddatom.paper.tables._table import LONGEST, markdown
 from oddatom.report.environment import environment
-from oddatom.report.figures import InlineSvg, inline
+from oddatom.report.figures import InlineSvg
 
 TITLE = "The paper's evaluation"
 
@@ -119,3 +119,13 @@ def _made_by_markdown(context: Context) -> str:
     command = "\n".join(_commands(context))
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", command)), default=0))
     return f"{fence}sh\n{command}\n{fence}"
+
+
+def inline(svg: str, name: str) -> InlineSvg:
+    """Return an SVG file's text for a page that has others: no ids but those it uses, and those begin with its name."""
+    text = re.sub(r">\s+<", "><", svg[svg.index("<svg") :])
+    used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', text))
+    text = re.sub(r' id="([^"]*)"', lambda found: found.group() if found.group(1) in used else "", text)
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    head, body = text.split(">", 1)
+    return InlineSvg(name, re.findall(r'viewBox="([^"]+)"', head)[0], body.strip().removesuffix("</svg>"))

@@ -1,35 +1,29 @@
-"""Drawings for inline SVG that takes its colours from the page: histogram and curves by matplotlib, the map by hand."""
+"""Drawings for inline SVG that takes its colours from the page: histogram, curves and the map of the rows."""
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import NamedTuple
 
 import numpy as np
 
 from oddatom.report.records import Curve, RowMap
 from oddatom.report.text import cut
+from oddatom.report.ticks import number_ticks
 
 BINS = 60
 MOST_STEPS = 500  # of a curve
 FAR = 12.0  # scores further out than so many widths of the middle four fifths count in the last bar
 MANY = 4  # curves from which they are drawn thin, with their median
 MAP_WIDTH, MAP_HEIGHT, MARGIN = 720, 440, 18
-LEFT, RIGHT, BOTTOM, TOP = 76, 20, 46, 26  # room around a figure's axes; a layout engine costs a third of a second
-# Text as text, ids the same in every run.
-_LOOK: Any = {"svg.fonttype": "none", "svg.hashsalt": "oddatom", "font.size": 12}
-# Stand-ins, replaced by the page's own colours, which differ by light and dark.
-INK, MUTED, ACCENT, RULE, DOT = "#010203", "#040506", "#070809", "#0a0b0c", "#0d0e0f"
-_COLOURS = {
-    INK: "var(--ink)",
-    MUTED: "var(--muted)",
-    ACCENT: "var(--accent)",
-    RULE: "var(--rule)",
-    DOT: "var(--dot)",
-}
+WIDTH, HEIGHT = 560, 250
+LEFT, RIGHT, BOTTOM, TOP = 76, 20, 46, 26  # room around a figure's axes
+TICK = 4  # length of one
+FEWEST, ROOM = 0.7, 3.0  # of the logarithmic axis: its lower end, and its upper end over the largest count
+PAD = 0.05  # room above and below curves, as a share of their height
+INK, MUTED, ACCENT, RULE, DOT = "var(--ink)", "var(--muted)", "var(--accent)", "var(--rule)", "var(--dot)"
+LINES = ((ACCENT, ""), (INK, "9 5"), (MUTED, "2 4"))  # of a few curves: colour and dashes
 
 
 class InlineSvg(NamedTuple):
@@ -42,7 +36,7 @@ class InlineSvg(NamedTuple):
     view : str
         Its viewBox.
     body : str
-        Its elements, made here or by matplotlib, which escapes text.
+        Its elements, whose text is escaped.
     """
 
     name: str
@@ -63,54 +57,57 @@ def histogram(scores: np.ndarray, offset: float | None) -> InlineSvg:
     edges = _edges(low, high, offset)
     counts, _ = np.histogram(np.clip(finite, low, high), edges)
     odd = edges[1:] <= (-np.inf if offset is None else offset + 1e-9 * (high - low))
-    with _style():
-        figure, axes = _axes(560, 250)
-        for which, colour in ((odd, ACCENT), (~odd, DOT)):
-            axes.stairs(np.where(which, counts, 0), edges, baseline=0.5, fill=True, color=colour, lw=0)
-        if offset is not None and low <= offset <= high:
-            axes.axvline(offset, color=INK, lw=1.2, ls=(0, (4, 3)))
-            left = (offset - low) / (high - low) < 0.6
-            axes.annotate(
-                "threshold",
-                (offset, 1.0),
-                (5 if left else -5, -2),
-                xycoords=axes.get_xaxis_transform(),
-                textcoords="offset points",
-                ha="left" if left else "right",
-                va="top",
-                color=INK,
-            )
-        axes.set_ylim(0.7, max(2.0, 3.0 * counts.max()))
-        axes.set_yscale("log")
-        _label(axes, "score (odd rows to the left)", "rows, logarithmic scale")
-        axes.minorticks_off()
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        return _inline_figure(figure, "histogram")
+    largest = max(2.0, ROOM * counts.max())
+    x = _across(edges, edges[0], edges[-1])
+    y = _up(np.log(np.maximum(counts, FEWEST)), np.log(FEWEST), np.log(largest))
+    parts = []
+    for which, colour in ((odd, ACCENT), (~odd, DOT)):
+        bars = [
+            f"M{x[k]:.1f} {_floor()}V{y[k]:.1f}H{x[k + 1]:.1f}V{_floor()}Z"
+            for k in np.flatnonzero(which & (counts > 0))
+        ]
+        if bars:
+            parts.append(f'<path d="{"".join(bars)}" fill="{colour}" stroke="none"/>')
+    if offset is not None and low <= offset <= high:
+        at = float(_across(np.array([offset]), edges[0], edges[-1])[0])
+        left = (offset - low) / (high - low) < 0.6
+        parts.append(f'<path d="M{at:.1f} {_floor()}V{TOP}" stroke="{INK}" stroke-width="1.2" stroke-dasharray="4 3"/>')
+        parts.append(_text("threshold", at + (5 if left else -5), TOP + 12, INK, "start" if left else "end"))
+    powers = np.arange(int(np.log10(largest)) + 1)
+    heights = _up(np.log(10.0) * powers, np.log(FEWEST), np.log(largest))
+    y_ticks = [(float(height), f"{10**power:,}") for power, height in zip(powers.tolist(), heights, strict=True)]
+    parts += _axes(_ticks(edges[0], edges[-1]), y_ticks, ("score (odd rows to the left)", "rows, logarithmic scale"))
+    return _drawing("histogram", parts)
 
 
 def curves(lines: Sequence[Curve], labels: tuple[str, str]) -> InlineSvg:
     """Draw curves: a few with a legend, many thin with their median in the accent colour."""
-    lines = [Curve(line.name, line.values[:MOST_STEPS]) for line in lines]
-    with _style():
-        figure, axes = _axes(560, 250)
-        if len(lines) < MANY:
-            styles = [(ACCENT, "-"), (INK, (0, (5, 3))), (MUTED, (0, (1, 2)))]
-            for line, (colour, dashes) in zip(lines, styles, strict=False):
-                axes.plot(
-                    range(len(line.values)), line.values, color=colour, ls=dashes, lw=1.8, label=_plain(line.name)
-                )
-            axes.legend(frameon=False, labelcolor=INK)
-        else:
-            shortest = min(len(line.values) for line in lines)
-            steps = np.arange(1, shortest + 1)
-            table = np.array([line.values[:shortest] for line in lines])
-            for values in table:
-                axes.plot(steps, values, color=MUTED, lw=0.9, alpha=0.7)
-            axes.plot(steps, np.median(table, axis=0), color=ACCENT, lw=2.2)
-            axes.set_ylim(0.0, None)
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        _label(axes, labels[0], labels[1])
-        return _inline_figure(figure, "curves")
+    values = [np.asarray(line.values[:MOST_STEPS], float) for line in lines]
+    many = len(lines) >= MANY
+    if many:
+        shortest = min(one.size for one in values)
+        values = [one[:shortest] for one in values]
+    start, most = int(many), max(one.size for one in values)
+    found = np.concatenate(values)
+    found = found[np.isfinite(found)]
+    low, high = (float(found.min()), float(found.max())) if found.size else (0.0, 1.0)
+    if not high > low:
+        low, high = low - 0.5 * max(abs(low), 1.0), high + 0.5 * max(abs(high), 1.0)
+    room = PAD * (high - low)
+    low, high = 0.0 if many and low >= 0.0 else low - room, high + room
+    ends = (float(start), float(max(start + most - 1, start + 1)))
+    parts = []
+    if many:
+        parts += [_path(one, ends, low, high, MUTED, 0.9, opacity=0.7) for one in values]
+        parts.append(_path(np.median(values, axis=0), ends, low, high, ACCENT, 2.2))
+    else:
+        for k, (line, one, (colour, dashes)) in enumerate(zip(lines, values, LINES, strict=False)):
+            parts.append(_path(one, ends, low, high, colour, 1.8, dashes))
+            if len(lines) > 1:
+                parts += _legend(k, line.name, colour, dashes)
+    x_ticks = [(place, text) for place, text, value in _places(*ends) if value == round(value)]
+    y_ticks = [(float(_up(np.array([t.value]), low, high)[0]), t.text) for t in number_ticks(low, high, 6)]
+    return _drawing("curves", [*parts, *_axes(x_ticks, y_ticks, labels)])
 
 
 def row_map(rows: RowMap) -> tuple[list[tuple[int, int]], dict[str, str]]:
@@ -154,57 +151,82 @@ def _edges(low: float, high: float, offset: float | None) -> np.ndarray:
     return offset + width * np.arange(-below, above + 1)
 
 
-def _style() -> AbstractContextManager[None]:
-    """Matplotlib as it comes, whatever the user's settings."""
-    try:
-        from matplotlib import style
-    except ImportError:
-        raise ImportError("A report needs matplotlib: pip install 'oddatom[report]'.") from None
-    return style.context(["default", _LOOK])
+def _across(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Return where values are from left to right."""
+    return LEFT + (WIDTH - LEFT - RIGHT) * (values - low) / (high - low)
 
 
-def _axes(width: int, height: int) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width / 72, height / 72))
-    room = {"left": LEFT / width, "right": 1 - RIGHT / width, "bottom": BOTTOM / height, "top": 1 - TOP / height}
-    figure.subplots_adjust(**room)
-    figure.patch.set_visible(False)
-    axes = figure.add_subplot()
-    axes.patch.set_visible(False)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(RULE)
-    axes.tick_params(colors=MUTED, which="both", color=RULE)
-    axes.locator_params(axis="x", nbins=6)
-    return figure, axes
+def _up(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Return where values are from top to bottom."""
+    return _floor() - (_floor() - TOP) * (values - low) / (high - low)
 
 
-def _label(axes: Any, x: str, y: str) -> None:
-    """Name the axes, the upright one above its end: no text is turned, none collides on a small screen."""
-    axes.set_xlabel(_plain(x), color=INK)
-    axes.set_title(_plain(y), loc="left", color=INK, fontsize=12)
+def _floor() -> int:
+    return HEIGHT - BOTTOM
 
 
-def _plain(text: str) -> str:
-    """Return text that matplotlib does not take for mathematics."""
-    return cut(text, 60).replace("$", r"\$")
+def _places(low: float, high: float) -> list[tuple[float, str, float]]:
+    """Return where ticks of the lower axis are, what they say, and their values."""
+    ticks = number_ticks(low, high, 6)
+    return [(float(_across(np.array([tick.value]), low, high)[0]), tick.text, tick.value) for tick in ticks]
 
 
-def _inline_figure(figure: Any, name: str) -> InlineSvg:
-    """Return what matplotlib draws, in the page's colours."""
-    stream = io.StringIO()
-    figure.savefig(stream, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", stream.getvalue(), flags=re.DOTALL)
-    for stand_in, colour in _COLOURS.items():
-        text = text.replace(stand_in, colour)
-    return inline(text, name)
+def _ticks(low: float, high: float) -> list[tuple[float, str]]:
+    return [(place, text) for place, text, _ in _places(low, high)]
 
 
-def inline(svg: str, name: str) -> InlineSvg:
-    """Return an SVG file's text for a page that has others: no ids but those it uses, and those begin with its name."""
-    text = re.sub(r">\s+<", "><", svg[svg.index("<svg") :])
-    used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', text))
-    text = re.sub(r' id="([^"]*)"', lambda found: found.group() if found.group(1) in used else "", text)
-    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
-    head, body = text.split(">", 1)
-    return InlineSvg(name, re.findall(r'viewBox="([^"]+)"', head)[0], body.strip().removesuffix("</svg>"))
+def _axes(
+    x_ticks: Sequence[tuple[float, str]], y_ticks: Sequence[tuple[float, str]], labels: tuple[str, str]
+) -> list[str]:
+    """Draw axes with ticks and names, the upright one's above its end: no text is turned, none collides on a phone."""
+    floor = _floor()
+    marks = "".join(f"M{x:.1f} {floor}v{TICK}" for x, _ in x_ticks)
+    marks += "".join(f"M{LEFT} {y:.1f}h-{TICK}" for y, _ in y_ticks)
+    return [
+        f'<path d="M{LEFT} {TOP}V{floor}H{WIDTH - RIGHT}{marks}" stroke="{RULE}" fill="none"/>',
+        *(_text(text, x, floor + 18, MUTED, "middle") for x, text in x_ticks),
+        *(_text(text, LEFT - TICK - 4, y + 4, MUTED, "end") for y, text in y_ticks),
+        _text(labels[0], 0.5 * (LEFT + WIDTH - RIGHT), HEIGHT - 8, INK, "middle"),
+        _text(labels[1], LEFT, TOP - 12, INK, "start"),
+    ]
+
+
+def _text(text: str, x: float, y: float, colour: str, anchor: str) -> str:
+    look = f'fill="{colour}" font-size="12" text-anchor="{anchor}"'
+    return f'<text x="{x:.1f}" y="{y:.1f}" {look}>{escape(cut(text, 60))}</text>'
+
+
+def _path(
+    values: np.ndarray,
+    ends: tuple[float, float],
+    low: float,
+    high: float,
+    colour: str,
+    width: float,
+    dashes: str = "",
+    opacity: float = 1.0,
+) -> str:
+    """Draw a curve, with gaps where it is not finite."""
+    x, y = _across(ends[0] + np.arange(values.size), *ends), _up(values, low, high)
+    d, pen = [], "M"
+    for a, b in zip(x.tolist(), y.tolist(), strict=True):
+        if np.isfinite(b):
+            d.append(f"{pen}{a:.1f} {b:.1f}")
+        pen = "L" if np.isfinite(b) else "M"
+    look = f' stroke-dasharray="{dashes}"' if dashes else ""
+    look += f' opacity="{opacity:g}"' if opacity < 1.0 else ""
+    return f'<path d="{"".join(d)}" stroke="{colour}" stroke-width="{width:g}" fill="none"{look}/>'
+
+
+def _legend(k: int, name: str, colour: str, dashes: str) -> list[str]:
+    """Draw the k-th line of the legend, at the upper right, where curves that fall are not."""
+    y, end = TOP + 12 + 18 * k, WIDTH - RIGHT
+    look = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return [
+        f'<path d="M{end - 28} {y - 4}H{end}" stroke="{colour}" stroke-width="1.8" fill="none"{look}/>',
+        _text(name, end - 34, y, INK, "end"),
+    ]
+
+
+def _drawing(name: str, parts: Iterable[str]) -> InlineSvg:
+    return InlineSvg(name, f"0 0 {WIDTH} {HEIGHT}", "".join(parts))
