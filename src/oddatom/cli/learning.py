@@ -166,12 +166,15 @@ def results(model: TableDetector, placed: Placed, scored: Scored | None, own: np
     """
     detector = model.detector_
     scores = scored.scores if scored is not None else detector.score_samples(placed.features) if own is None else own
+    order = np.argsort(scores, kind="stable")
     p_values = None
     if getattr(detector, "conformal_", None) is not None:
-        one = scored is not None or getattr(detector, "_p_follows_score", False)
-        p_values = detector.conformal_.p_values(scores) if one else detector.p_values(placed.features)
+        if scored is not None or getattr(detector, "_p_follows_score", False):
+            p_values = np.empty(scores.size)
+            p_values[order] = detector.conformal_.p_values(scores[order])  # in order they are found five times as fast
+        else:
+            p_values = detector.p_values(placed.features)
     flagged = flag(scores, detector.offset_, detector.threshold_, p_values)
-    order = np.argsort(scores, kind="stable")
     return Results(scores, order, p_values, flagged, placed, scored, model.context_)
 
 
