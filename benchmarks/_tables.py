@@ -14,6 +14,7 @@ OTHERS = (
     "| `python -m benchmarks.everyday FOLDER` | errors planted in tables with empty cells ([page](everyday.md)) |",
     "| `python -m benchmarks.synthetic_cases` | simulated cases with a known answer, each with a goal |",
     "| `python -m benchmarks.untuned_explain` | how often explanations name a corrupted feature first |",
+    "| `python -m benchmarks.command` | `oddatom detect` with its report, beside pandas and IsolationForest |",
     "| `python -m benchmarks.memory` | peak memory of fits and scoring beside its bounds |",
 )
 
@@ -42,6 +43,46 @@ def render(results: dict[str, Any]) -> str:
         if name in results:
             out += [*section(results[name]), ""]
     return "\n".join([*out, *OTHERS]).rstrip() + "\n"
+
+
+def command_section(r: dict[str, Any]) -> list[str]:
+    """The section of `benchmarks/command.py`, which is run by itself."""
+    figures, m = r["figures"], r["machine"]
+    lines = [
+        "## The command",
+        "",
+        f"`python -m benchmarks.command`, {r['date']}, {m['cpu']}, {m['cores']} cores: `oddatom detect` with its report, "
+        "beside a script that reads the csv with pandas, makes 0/1 columns of text and fits and scores scikit-learn's "
+        "IsolationForest. Whole processes, best of several in turn.",
+        "",
+        "| table | rows × columns | oddatom, s | script, s | ratio | peak, MB | script, MB |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, f in figures.items():
+        if "ratio" in f:
+            t, peak = f["seconds"], f["peak MB"]
+            lines.append(
+                f"| {name} | {f['rows']:,} × {f['columns']} | {t['oddatom']:.2f} | {t['script']:.2f} | {f['ratio']:.2f} "
+                f"| {peak['oddatom']:.0f} | {peak['script']:.0f} |"
+            )
+    first = figures["first run"]
+    return [
+        *lines,
+        "",
+        f"Goal for connections: a ratio of 1.0. The very first run, which compiles, takes {first['compiling']:.1f} s more "
+        "on the small table.",
+        "",
+    ]
+
+
+def replace_section(page: str, section: list[str]) -> str:
+    """Return a page with one section in the place of that of the same title, or before the last one."""
+    head, *parts = page.split("\n## ")
+    text = "\n".join(section).removeprefix("## ").rstrip() + "\n"
+    title = text.split("\n")[0]
+    places = [k for k, part in enumerate(parts) if part.split("\n")[0] == title]
+    parts[places[0] if places else -1 : (places[0] + 1) if places else len(parts) - 1] = [text]
+    return "\n## ".join([head, *parts])
 
 
 def _omp(r: dict[str, Any]) -> list[str]:

@@ -18,7 +18,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,10 @@ import numpy as np
 import pandas as pd
 
 from benchmarks._common import machine, write_json
+from benchmarks._tables import command_section, replace_section
 
 RESULTS = Path(__file__).with_name("command.json")
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 SCRIPT = """
 import sys
 import pandas as pd
@@ -37,6 +38,14 @@ table = pd.read_csv(sys.argv[1])
 X = pd.get_dummies(table).to_numpy(float)
 scores = IsolationForest(random_state=0).fit(X).score_samples(X)
 table.assign(score=scores).nsmallest(50, "score").to_csv(sys.argv[2])
+"""
+
+
+LAUNCHER = """
+import resource, subprocess, sys, time
+start = time.perf_counter()
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
 
 
@@ -65,16 +74,19 @@ def amounts(n: int, m: int = 10) -> pd.DataFrame:
 
 
 def run(words: list[str], folder: Path, **environment: str) -> tuple[float, float]:
-    """Return seconds and peak megabytes of a process."""
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **environment}
+    """Return seconds and peak megabytes of a process, started by a small one: a child's peak begins with its parent's."""
+    ended = subprocess.run(
+        [sys.executable, "-c", LAUNCHER, *words],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"{words} ended with {process.returncode}")
-    return time.perf_counter() - start, used.ru_maxrss / 1024
+    if ended.returncode:
+        raise RuntimeError(f"{words} failed: {ended.stderr}")
+    seconds, peak = map(float, ended.stdout.split())
+    return seconds, peak / 1024
 
 
 def measure(folder: Path, repeats: int, share: float) -> dict[str, Any]:
@@ -121,7 +133,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         figures = measure(Path(folder), options.repeats, options.rows)
     if not options.dry_run:
-        write_json(RESULTS, {"date": date.today().isoformat(), "machine": machine(), "figures": figures})
+        found = {"date": date.today().isoformat(), "machine": machine(), "figures": figures}
+        write_json(RESULTS, found)
+        PAGE.write_text(replace_section(PAGE.read_text(), command_section(found)))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from oddatom.context.grouped import equal_steps
 FEW_ROWS = 20  # below it, an order is no wonder
 IN_ORDER = 0.98  # share of the steps from row to row that go the same way or stand, or rank correlation with the rows
 STRAIGHT, RISING, DIFFERENT = 0.99, 0.9, 0.9  # of a counter: correlation with the rows, share of steps, of values
+LOOK, TREND = 200, 0.9  # rows by which most columns are seen to be in no order, and the correlation of their ranks
 RANKED_ROWS = 10_000  # that rank correlations are taken of
 LEAST_DISTINCT = 10  # of times: fewer are groups of rows
 EVEN = 0.95  # share of the steps of a counter that are alike
@@ -41,11 +42,13 @@ def runs_as_counter(data: np.ndarray) -> bool:
     values = data[~np.isnan(data)]
     if values.size < FEW_ROWS:
         return False
+    steps = _steps(values)
+    rising = _same_way(steps)
+    if rising < RISING and not _trend(values):  # most columns
+        return False
     stamps = read_stamps(values)
     if stamps is not None or epoch_unit(values) > 0.0:
         return runs_as_time(values if stamps is None else stamps)
-    steps = _steps(values)
-    rising = _same_way(steps)
     if rising >= IN_ORDER and np.all(values == np.floor(values)):
         usual = float(np.median(steps))
         if usual != 0.0 and np.mean(steps == usual) >= EVEN:
@@ -121,6 +124,11 @@ def _steps(values: np.ndarray) -> np.ndarray:
 def _same_way(steps: np.ndarray) -> float:
     """Return the share of steps that go the same way or stand, 0 where all stand."""
     return float(max(np.mean(steps >= 0.0), np.mean(steps <= 0.0))) if (steps != 0.0).any() else 0.0
+
+
+def _trend(values: np.ndarray) -> bool:
+    """Return whether values may come nearly in order: their ranks, at equal steps, follow the rows."""
+    return _straightness(rankdata(equal_steps(values, LOOK))) >= TREND
 
 
 def _in_order(values: np.ndarray) -> bool:
