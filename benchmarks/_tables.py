@@ -51,8 +51,8 @@ def command_section(r: dict[str, Any]) -> list[str]:
     lines = [
         "## The command",
         "",
-        f"`python -m benchmarks.command`, {r['date']}, {m['cpu']}, {m['cores']} cores: `oddatom detect` with its report, "
-        "beside a script that reads the csv with pandas, makes 0/1 columns of text and fits and scores scikit-learn's "
+        f"`python -m benchmarks.command`, {r['date']}, {m['cpu']}, {m['cores']} cores: `oddatom detect` with its "
+        "report, beside a script that reads the csv with pandas, makes 0/1 columns of text and fits and scores scikit-learn's "
         "IsolationForest. Whole processes, best of several in turn.",
         "",
         "| table | rows × columns | oddatom, s | script, s | ratio | peak, MB | script, MB |",
@@ -62,15 +62,15 @@ def command_section(r: dict[str, Any]) -> list[str]:
         if "ratio" in f:
             t, peak = f["seconds"], f["peak MB"]
             lines.append(
-                f"| {name} | {f['rows']:,} × {f['columns']} | {t['oddatom']:.2f} | {t['script']:.2f} | {f['ratio']:.2f} "
-                f"| {peak['oddatom']:.0f} | {peak['script']:.0f} |"
+                f"| {name} | {f['rows']:,} × {f['columns']} | {t['oddatom']:.2f} | {t['script']:.2f} "
+                f"| {f['ratio']:.2f} | {peak['oddatom']:.0f} | {peak['script']:.0f} |"
             )
     first = figures["first run"]
     return [
         *lines,
         "",
-        f"Goal for connections: a ratio of 1.0. The very first run, which compiles, takes {first['compiling']:.1f} s more "
-        "on the small table.",
+        f"Goal for connections: a ratio of 1.0. The very first run, which compiles, takes {first['compiling']:.1f} s "
+        "more on the small table.",
         "",
     ]
 

@@ -74,7 +74,7 @@ def amounts(n: int, m: int = 10) -> pd.DataFrame:
 
 
 def run(words: list[str], folder: Path, **environment: str) -> tuple[float, float]:
-    """Return seconds and peak megabytes of a process, started by a small one: a child's peak begins with its parent's."""
+    """Return seconds and peak megabytes of a process that a small one starts: its peak begins with its parent's."""
     ended = subprocess.run(
         [sys.executable, "-c", LAUNCHER, *words],
         cwd=folder,
