@@ -52,8 +52,8 @@ def command_section(r: dict[str, Any]) -> list[str]:
         "## The command",
         "",
         f"`python -m benchmarks.command`, {r['date']}, {m['cpu']}, {m['cores']} cores: `oddatom detect` with its "
-        "report, beside a script that reads the csv with pandas, makes 0/1 columns of text and fits and scores scikit-learn's "
-        "IsolationForest. Whole processes, best of several in turn.",
+        "report, beside a script that reads the csv with pandas, makes 0/1 columns of text and fits and scores "
+        "scikit-learn's IsolationForest. Whole processes, best of several in turn.",
         "",
         "| table | rows × columns | oddatom, s | script, s | ratio | peak, MB | script, MB |",
         "|---|---|---|---|---|---|---|",
