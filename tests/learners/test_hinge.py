@@ -169,3 +169,18 @@ def test_strong_coupling_with_a_ball_stays_bounded():
     assert model.history["total"][-1] >= 0.0
     assert np.isfinite(model.history["total"]).all()
     assert model.svm.squared_radius >= -1e-12
+
+
+@pytest.mark.parametrize("kind", ["plane pairs", "ball pairs"])
+def test_the_objective_never_rises_by_gradient_steps(kind):
+    """The paper's gradient steps give a pair that may be no better than the old one, which is then kept."""
+    fell = 0
+    for seed in range(60):
+        l21 = make_penalty("l21", (1e-5, 0.003, 0.05)[seed % 3], 0.0)
+        Y, D, learner, Shard = problem(seed, kind, pair_solver="gradient", penalty=l21, max_iter=5)
+        model = learn(ShardGroup([Shard(Y)]), D, learner)
+        over, within = rises(model)
+        assert over <= 1e-8, seed
+        assert within <= 1e-10, seed
+        fell += model.history["total"][-1] < model.history["total"][0]
+    assert fell > 30

@@ -54,6 +54,7 @@ class DPL(Learner[PairPasses]):
         weight, hinge = row_weight(group, self), self.coupling_form == "hinge"
         kappa, bend = weight * model.svm.w, weight * self.curvature
         measure = majorant if hinge else lagrangian
+        halves = self.pair_solver == "exact" or not hinge  # gradient steps in d alone may raise the majorant
         if hinge:
             group.map(SweepPasses.hinge_start, model.svm.w, model.svm.rho, self.curvature, weight)
         solve = PAIR_SOLVERS[self.pair_solver]
@@ -73,7 +74,7 @@ class DPL(Learner[PairPasses]):
             weights = float(kappa[i]), float(alpha[i])
             known = model.bases.get(i), model.n_iter > 0
             pair = Pair(i, D[i], *weights, self.penalty, int(model.counts[i]), *known, bend)
-            solution = solve(group, pair, halfway if self.track_atoms else None)
+            solution = solve(group, pair, halfway if self.track_atoms and halves else None)
             d, P[i] = solution.d, solution.p
             if hinge:
                 d, P[i] = with_boundary(group, pair, before, solution, weight, old[0])

@@ -25,12 +25,13 @@ def gradient_pair(
 ) -> PairSolution:
     """Take `steps` descent steps in d and ascent steps in τ₁ and τ₂; p comes from the last of them.
 
-    The row is trimmed where τ₁ proves that x = 0 is best: ‖b − alpha Uᵀτ₁‖ ≤ beta, b = Uᵀ(R d + eta·w_i lam).
+    The row is trimmed where τ₁ proves that x = 0 is best: ‖b − alpha Uᵀτ₁‖ ≤ beta, b = Uᵀ(R d + eta·w_i lam). d is
+    not the best atom for any codes. The shards then hold the pair, opened for d.
     """
-    i, old, kappa, alpha, penalty, _, basis, _, _ = pair
+    i, old, kappa, alpha, penalty, _, basis, _, bend = pair
     assert isinstance(penalty, L21)
     d, p, beta = old, np.zeros(old.size), penalty.beta
-    group.map(PairPasses.pair_open, i, old, old, kappa, alpha)
+    group.map(PairPasses.pair_open, i, old, old, kappa, alpha, bend)
     basis = basis or make_basis(group, pair, full=False)[0]
     ((b, _, _),) = group.sum(PairPasses.pair_basis, basis.T, alpha)
     (M,) = group.sum(PairPasses.pair_cross, old)  # UᵀR
@@ -57,4 +58,5 @@ def gradient_pair(
         residual = float(np.sqrt(natural + apart @ apart) / np.linalg.norm(M @ d + constant))
     if halfway is not None:
         halfway(d)
-    return PairSolution(d, p, residual, basis)
+    group.sum(PairPasses.pair_open, i, old if halfway is None else d, d, kappa, alpha, bend)
+    return PairSolution(d, p, residual, basis, retried=True)

@@ -143,7 +143,7 @@ def with_boundary(
 
     p goes along the line from the old one to the solution's. Where d is the best atom for the old codes, a step of 0 is
     no worse than before; where it is not, the pair as it is and x = 0 are tried as well: the objective never rises.
-    `now` is the atom that the residual belongs to.
+    `now` is the atom that the residual belongs to, and the shards hold the pair, opened for the solution's d.
     """
     p, value = _along_line(group, pair, old, solution.p, weight)
     if solution.retried:
