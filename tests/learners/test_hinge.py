@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
+from sklearn.datasets import load_wine
 
+from oddatom import DPLOCSVM
 from oddatom.boundary.hinge_codes import slack
+from oddatom.learners import dpl as dpl_module
 from oddatom.learners import hinge as hinge_module
 from oddatom.learners.alternate import learn
 from oddatom.learners.dl import DL
@@ -184,3 +187,68 @@ def test_the_objective_never_rises_by_gradient_steps(kind):
         assert within <= 1e-10, seed
         fell += model.history["total"][-1] < model.history["total"][0]
     assert fell > 30
+
+
+def gain_from_nothing(shard, pair, now, w, h, weight, rng):
+    """How much the majorant falls from x = 0 with the best pair that some turns of d and x find, in plain NumPy."""
+    pos = shard._rows_of(pair.i)
+    rows, x = pos // shard.values.shape[1], shard.values.ravel()[pos]
+    R, Y = shard.E[rows] + np.outer(x, now), shard.Y[rows]
+    q = shard._slack[rows] + w * x - 0.5 * h * x**2
+    U, sizes, _ = np.linalg.svd(Y, full_matrices=False)
+    U = U[:, sizes > 1e-9 * sizes[0]]
+
+    def value(d, x):
+        hinges = np.maximum(slack(x, q, w, h), 0.0).sum() - np.maximum(q, 0.0).sum()
+        rest = pair.penalty.value(np.linalg.norm(x)) + pair.alpha * np.abs(x).sum() + weight * hinges
+        return 0.5 * x @ x - x @ (R @ d) + rest
+
+    best, steps = 0.0, 2.0 ** -np.arange(18)
+    leading = np.linalg.svd(U.T @ R)[2][:3]
+    for d in (*leading, *-leading, *rng.normal(size=(12, R.shape[1]))):
+        d = d / np.linalg.norm(d)
+        for _ in range(4):
+            c = U @ (U.T @ (R @ d + weight * w * (q > 0)))
+            z = U @ (U.T @ (np.sign(c) * np.maximum(np.abs(c) - pair.alpha, 0.0)))
+            best = min(best, *(value(d, t * z) for t in steps))
+            d = R.T @ z
+            if not d.any():
+                break
+            d = d / np.linalg.norm(d)
+    return -best
+
+
+@pytest.fixture
+def trimmed(monkeypatch):
+    """What a pair that is trimmed would have gained, one entry a pair."""
+    gains, rng, step = [], np.random.default_rng(0), dpl_module.with_boundary
+
+    def watch(group, pair, old, solution, weight, now):
+        solution = step(group, pair, old, solution, weight, now)
+        if not solution.p.any():
+            (shard,) = group.shards
+            w, _, h, _, _ = shard._hinge_of(pair.i)
+            gains.append(gain_from_nothing(shard, pair, now, w, h, weight, rng))
+        return solution
+
+    monkeypatch.setattr(dpl_module, "with_boundary", watch)
+    return gains
+
+
+@pytest.mark.parametrize("kind", ["plane pairs", "ball pairs"])
+def test_a_pair_is_trimmed_only_where_no_pair_is_better(kind, trimmed):
+    """By the majorant itself: the SVM's multipliers are not the pull at x = 0."""
+    for seed in range(40):
+        penalty = make_penalty("l21", float(10 ** np.random.default_rng(seed).uniform(-1.3, -0.3)), 0.0)
+        Y, D, learner, Shard = problem(seed, kind, penalty=penalty, max_iter=3, track_atoms=False)
+        learn(ShardGroup([Shard(Y)]), D, learner)
+    assert len(trimmed) > 20
+    assert max(trimmed) < 1e-6  # the rows have norm one, together
+
+
+@pytest.mark.parametrize("boundary", ["plane", "ball"])
+@pytest.mark.parametrize("coupling", [0.1, 1.0])
+def test_no_pair_of_wine_is_trimmed_by_mistake(boundary, coupling, trimmed):
+    DPLOCSVM(boundary=boundary, coupling=coupling, random_state=0).fit(load_wine().data)
+    assert len(trimmed) > 2
+    assert max(trimmed) < 5e-7

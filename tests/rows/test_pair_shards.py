@@ -113,6 +113,43 @@ def test_basis(chunks, state):
     assert_allclose(shard.pair_basis_gram()[0], U.T @ U, rtol=1e-12)
 
 
+def test_soft_targets(chunks, state):
+    shard, U, _, _, T = opened(state)
+    shard.pair_basis(T, 0.5)
+    B = np.random.default_rng(7).standard_normal((3, 4))
+    assert_allclose(shard.pair_soft(B, 0.5)[0], soft(B @ U.T, 0.5) @ U, atol=1e-10)
+
+
+@pytest.mark.parametrize("curvature", [0.0, 1.0])
+def test_fixed_boundary(chunks, state, curvature):
+    """The target at x = 0, and the sums of the objective at shares of the old codes and of new ones."""
+    shard, D, X, rng = state
+    w, rho, weight = rng.standard_normal(len(D)), 0.3, 0.4
+    shard.hinge_start(w, rho, curvature, weight)
+    plain = np.nan_to_num(X)
+    outside = rho - plain @ w + 0.5 * curvature * (plain**2).sum(axis=1)
+    for i in (0, 2):
+        used, new = ~np.isnan(X[:, i]), unit_rows(rng, 1, D.shape[1])[0]
+        x = X[used, i]
+        q = outside[used] + w[i] * x - 0.5 * curvature * x**2
+        R = shard.E[used] + np.outer(x, D[i])
+        c = R @ new + weight * w[i] * (q > 0)
+        sums = shard.pair_open_at_zero(i, D[i], new, 0.5)
+        rows, got = shard.pair_rows()
+        assert_allclose(got, c, atol=1e-12)
+        assert_array_equal(rows, shard.Y[used])
+        assert_allclose(sums, (c @ c, np.sum(soft(c, 0.5) ** 2)), rtol=1e-12)
+        shard.pair_open(i, D[i], new, weight * w[i], 0.5, weight * curvature)
+        p, rest, step = rng.standard_normal(D.shape[1]), np.array([1.0, 0.0, 0.3]), np.array([0.0, 0.5, 0.9])
+        y, r = rows @ p, R @ new
+        products, absolute, hinge = shard.pair_line(p, weight * w[i], weight * curvature, rest, step)
+        assert_allclose(products, [x @ x, x @ y, y @ y, x @ r, y @ r], atol=1e-10)
+        for k in range(3):
+            t = rest[k] * x + step[k] * y
+            assert absolute[k] == pytest.approx(np.abs(t).sum())
+            assert hinge[k] == pytest.approx(np.maximum(q - w[i] * t + 0.5 * curvature * t**2, 0).sum())
+
+
 def test_band_and_measure(chunks, state):
     shard, U, _, _, T = opened(state)
     rng = np.random.default_rng(5)

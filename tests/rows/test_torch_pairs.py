@@ -146,6 +146,21 @@ def test_basis(twins):
     ask(twins, "pair_all")
 
 
+def test_fixed_boundary(twins):
+    local, shard, D, rng = twins
+    for one in (local, shard):
+        one.hinge_start(np.linspace(-1, 1, len(D)), 0.3, 1.0, 0.4)
+    for i in (0, 2):
+        new = unit_rows(rng, 1, D.shape[1])[0]
+        ask(twins, "pair_open_at_zero", i, D[i], new, 0.5)
+        ask(twins, "pair_rows")
+        ask(twins, "pair_basis", rng.standard_normal((D.shape[1], 4)), 0.5)
+        ask(twins, "pair_soft", rng.standard_normal((3, 4)), 0.5)
+        ask(twins, "pair_open", i, D[i], new, 0.4, 0.5, 0.4)
+        ask(twins, "pair_line", new, 0.4, 0.4, np.array([1.0, 0.0, 0.3]), np.array([0.0, 0.5, 0.9]))
+    assert_same_state(twins)
+
+
 def test_band(twins):
     local, shard, _, rng = twins
     T = opened(twins)
@@ -428,7 +443,10 @@ def test_no_rows(device, stream):
     calls = [
         ("encode", D, 2), ("start_moments",), ("start_pairs", D), ("start_sweeps", D), ("absolute_sums",),
         ("direction", 1, D[1]), ("pair_open", 1, D[1], D[2], 0.3, 0.1), ("pair_rows",), ("pair_gram",),
-        ("pair_basis", np.ones((4, 3)), 0.1), ("pair_basis_gram",), ("pair_nearest", np.ones(3), 5), ("pair_band", 0.5),
+        ("hinge_start", D[0], 0.1, 1.0, 0.3), ("pair_open_at_zero", 1, D[1], D[2], 0.1),
+        ("pair_line", D[3], 0.3, 0.1, np.ones(2), np.zeros(2)),
+        ("pair_basis", np.ones((4, 3)), 0.1), ("pair_basis_gram",), ("pair_soft", np.ones((2, 3)), 0.1),
+        ("pair_nearest", np.ones(3), 5), ("pair_band", 0.5),
         ("pair_set_band", np.empty(0)), ("pair_all",), ("pair_measure", np.ones(3), 0.3), ("pair_cross", D[1]),
         ("pair_set_all", np.empty(0)), ("pair_ascend", np.ones(3), 0.3), ("pair_commit", D[1], D[2], D[3]),
         ("analysis_squares", D), ("analyse", D), ("analysed",), ("svm_summary",), ("svm_total",),

@@ -73,11 +73,11 @@ class DPL(Learner[PairPasses]):
 
             weights = float(kappa[i]), float(alpha[i])
             known = model.bases.get(i), model.n_iter > 0
-            pair = Pair(i, D[i], *weights, self.penalty, int(model.counts[i]), *known, bend)
+            pair = Pair(i, D[i], *weights, self.penalty, int(model.counts[i]), *known, bend, hinge)
             solution = solve(group, pair, halfway if self.track_atoms and halves else None)
-            d, P[i] = solution.d, solution.p
             if hinge:
-                d, P[i] = with_boundary(group, pair, before, solution, weight, old[0])
+                solution = with_boundary(group, pair, before, solution, weight, old[0])
+            d, P[i] = solution.d, solution.p
             (square,) = group.sum(PairPasses.pair_commit, old[0], d, P[i])
             check_overflow(square, self)
             model.norms[i] = np.sqrt(square)

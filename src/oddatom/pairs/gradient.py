@@ -28,7 +28,7 @@ def gradient_pair(
     The row is trimmed where τ₁ proves that x = 0 is best: ‖b − alpha Uᵀτ₁‖ ≤ beta, b = Uᵀ(R d + eta·w_i lam). d is
     not the best atom for any codes. The shards then hold the pair, opened for d.
     """
-    i, old, kappa, alpha, penalty, _, basis, _, bend = pair
+    i, old, kappa, alpha, penalty, _, basis, _, bend, _ = pair
     assert isinstance(penalty, L21)
     d, p, beta = old, np.zeros(old.size), penalty.beta
     group.map(PairPasses.pair_open, i, old, old, kappa, alpha, bend)

@@ -38,6 +38,11 @@ SMALL = 2048  # rows that are solved at once
 GOOD_PIVOT = 1e-5  # where the last pivot is above this share of the first, U is orthonormal to about 1e-11
 WIDE = 64  # columns of U from which the dimensions it leaves out are worth a basis
 SAFE = 1e-140  # the square of a number between this and its inverse neither vanishes nor overflows
+TURNS = 8  # of d and x, from x = 0
+STARTS = 7  # rows of UᵀR that they start from besides Theorem 1's d
+TRIED = 3  # of what came of them
+SAME = 0.999  # the cosine of two atoms that count as one
+GROWTH = 1e-2  # of x, for the sake of which turns go on
 TINY = 1e-6  # a solution shorter than this share of ‖b‖ is zero, as far as GAP_TOL can tell
 
 
@@ -53,8 +58,8 @@ class Basis(NamedTuple):
 
 class Pair(NamedTuple):
     """One pair to be updated: its number, atom, weights of the SVM and of ‖x‖₁, the row penalty, its number of rows,
-    the basis of its rows where that is known already (the rows never change), whether its codes are an update's, and
-    how a ball bends the target: c = R d + a (kappa − bend·x).
+    the basis of its rows where that is known already (the rows never change), whether its codes are an update's, how a
+    ball bends the target: c = R d + a (kappa − bend·x), and whether the boundary is fixed, not the multipliers.
     """
 
     i: int
@@ -66,6 +71,7 @@ class Pair(NamedTuple):
     basis: Basis | None = None
     warm: bool = False
     bend: float = 0.0
+    fixed: bool = False
 
 
 class PairSolution(NamedTuple):
@@ -81,35 +87,112 @@ class PairSolution(NamedTuple):
 def exact_pair(
     group: ShardGroup[PairPasses], pair: Pair, halfway: Callable[[np.ndarray], None] | None = None
 ) -> PairSolution:
-    """Both half-steps; the shards then hold the pair, not yet committed. `halfway` is told of d before p is solved.
+    """Both half-steps; the shards then hold the pair, opened for its d, not yet committed.
 
-    Where nothing is left of the pair, its best atom for x = 0 is tried before it is trimmed: d from the old codes is
-    not the minimiser of both.
+    `halfway` is told of d before p is solved. Where nothing is left of the pair, the best one from x = 0 is tried
+    before it is trimmed: d from the old codes is not the minimiser of both. With the boundary fixed `with_boundary`
+    does that.
     """
     d = best_atom(group, pair.i, pair.d)
     solution = analysis_step(group, pair, pair.d, d, halfway)
-    if solution.p.any():
+    if solution.p.any() or pair.fixed:
         return solution
     now = pair.d if halfway is None else d  # the atom that the residual belongs to
     basis = solution.basis or pair.basis or make_basis(group, pair)[0]
-    other = widest_atom(group, pair, now, basis)
-    again = analysis_step(group, pair._replace(basis=basis), now, other)
-    if again.p.any():
-        return again._replace(retried=True)
-    group.sum(PairPasses.pair_open, pair.i, now, d, pair.kappa, pair.alpha, pair.bend)
-    return solution._replace(basis=basis)
+    other = from_nothing(group, pair, now, basis)
+    solution = other if other.p.any() else solution._replace(basis=basis)
+    group.sum(PairPasses.pair_open, pair.i, now, solution.d, pair.kappa, pair.alpha)
+    return solution
 
 
-def widest_atom(group: ShardGroup[PairPasses], pair: Pair, now: np.ndarray, basis: Basis) -> np.ndarray:
-    """The d that maximises ‖Uᵀ(R d + kappa·a)‖, by Theorem 1: where the penalty leaves nothing of it x = 0 is best.
+def from_nothing(group: ShardGroup[PairPasses], pair: Pair, now: np.ndarray, basis: Basis) -> PairSolution:
+    """A good pair where the codes are zero; p = 0 where the penalty leaves nothing of those that were found.
 
+    With M = UᵀR and b = M d + Uᵀa, a being the pull on the rows at x = 0, x̂ = Uq is that of `solve_l1`; the longer it
+    is the lower is the objective. Without ‖x‖₁ q = b, and Theorem 1 has the best d. With it q and d = Mᵀq take turns,
+    from several d, first with Uᵀ soft(U b, alpha) for q, which is no shorter than q.
     `now` is the atom that the residual belongs to.
     """
-    group.sum(PairPasses.pair_open, pair.i, now, now, pair.kappa, pair.alpha)
+    if pair.fixed:
+        group.sum(PairPasses.pair_open_at_zero, pair.i, now, now, pair.alpha)
+    else:
+        group.sum(PairPasses.pair_open, pair.i, now, now, pair.kappa, pair.alpha)
     ((b, _, _),) = group.sum(PairPasses.pair_basis, basis.T, pair.alpha)
-    (M,) = group.sum(PairPasses.pair_cross, now)  # UᵀR
-    coupling = b - M @ now if pair.kappa != 0.0 else np.zeros(b.size)  # Uᵀ(kappa·a), without rounding where it is 0
-    return solve_atom(M.T @ M, M.T @ coupling, now).d
+    (M,) = group.sum(PairPasses.pair_cross, now)
+    pull = b - M @ now if pair.kappa != 0.0 else np.zeros(b.size)  # Uᵀa, without rounding where it is 0
+    d = solve_atom(M.T @ M, M.T @ pull, now).d
+    b = M @ d + pull
+    nothing = PairSolution(d, np.zeros(d.size), 0.0, basis)
+    if pair.penalty.prox(_norm(b)) == 0.0:  # no x̂ is longer
+        return nothing
+    found, q = _from_target(group, pair, nothing, d, b, None)
+    if found.p.any() or q is b:
+        return found
+    largest = np.argsort(-np.einsum("kf,kf->k", M, M), kind="stable")[:STARTS]
+    atoms, guesses, lengths = _soft_turns(group, pair, np.concatenate([d[None], M[largest]]), M, pull)
+    tried: list[np.ndarray] = []
+    for k in np.argsort(-lengths, kind="stable")[:TRIED]:
+        if pair.penalty.prox(float(lengths[k])) == 0.0:
+            break
+        if any(abs(float(atoms[k] @ other)) > SAME for other in tried):
+            continue
+        tried.append(atoms[k])
+        new: np.ndarray | None = atoms[k]
+        q, longest = guesses[k], 0.0
+        for _ in range(TURNS):
+            if new is None:
+                break
+            found, q = _from_target(group, pair, nothing, new, M @ new + pull, q)
+            if found.p.any():
+                return found
+            if not _norm(q) > (1.0 + GROWTH) * longest:
+                break
+            longest, new = _norm(q), _unit(q @ M)
+    return nothing
+
+
+def _from_target(
+    group: ShardGroup[PairPasses],
+    pair: Pair,
+    nothing: PairSolution,
+    d: np.ndarray,
+    b: np.ndarray,
+    guess: np.ndarray | None,
+) -> tuple[PairSolution, np.ndarray]:
+    """The pair with the atom d and x̂ = Uq for the target b, and q; `nothing` where the penalty leaves nothing of it."""
+    basis, residual = nothing.basis, 0.0
+    assert basis is not None
+    if pair.alpha * sqrt(pair.n_rows) <= 1e-16 * _norm(b):  # alpha ‖x‖₁ is rounding
+        q = b
+    else:
+        if guess is None or basis.full:
+            guess = group.sum(PairPasses.pair_soft, b[None], pair.alpha)[0][0]
+        q = guess
+        if not basis.full:
+            q, residual = solve_l1(group, b, guess, pair.alpha, pair.n_rows)
+    t = _norm(q)
+    norm = pair.penalty.prox(t)
+    if norm == 0.0 or t <= TINY * _norm(b):
+        return nothing, q
+    return PairSolution(d, basis.T @ (q * (norm / t)), residual, basis), q
+
+
+def _soft_turns(
+    group: ShardGroup[PairPasses], pair: Pair, D: np.ndarray, M: np.ndarray, pull: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Turns of q = Uᵀ soft(U (M d + pull), alpha) and d = Mᵀq for several d; of each the longest q and its d."""
+    atoms, guesses, lengths = D, np.zeros((len(D), pull.size)), np.full(len(D), -1.0)
+    for _ in range(TURNS):
+        D = D / np.maximum(np.sqrt(np.einsum("kf,kf->k", D, D)), SAFE)[:, None]
+        (Q,) = group.sum(PairPasses.pair_soft, D @ M.T + pull, pair.alpha)
+        now = np.sqrt(np.einsum("kf,kf->k", Q, Q))
+        longer, grows = now > lengths, bool((now > (1.0 + GROWTH) * lengths).any())
+        atoms, guesses = np.where(longer[:, None], D, atoms), np.where(longer[:, None], Q, guesses)
+        lengths = np.maximum(lengths, now)
+        if not grows:
+            break
+        D = Q @ M
+    return atoms, guesses, lengths
 
 
 def analysis_step(
@@ -134,50 +217,76 @@ def analysis_step(
 
 
 STEPS = np.array([0.0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0, 1.15])
+LINE = 1.0 - STEPS, STEPS  # shares of the old codes and of the new
+RAY = np.zeros(24), 2.0 ** -np.arange(24.0)  # from x = 0 as little as need be, for there the slope decides
+BOTH = np.concatenate([LINE[0], RAY[0]]), np.concatenate([LINE[1], RAY[1]])
+LEAST = 1e-13  # what is left to gain, in units of the value, is rounding
 
 
 def with_boundary(
     group: ShardGroup[PairPasses], pair: Pair, old: np.ndarray, solution: PairSolution, weight: float, now: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The atoms d and p after a step with the boundary fixed; `weight` is that of a row outside it.
+) -> PairSolution:
+    """The pair after a step with the boundary fixed; `weight` is that of a row outside it.
 
     p goes along the line from the old one to the solution's. Where d is the best atom for the old codes, a step of 0 is
-    no worse than before; where it is not, the pair as it is and x = 0 are tried as well: the objective never rises.
+    no worse than before; where it is not, the ray from 0, the pair as it is and x = 0 are tried as well: the objective
+    never rises. Where x = 0 is the best of these, the ray to the best pair from there is tried before the pair is
+    trimmed: where that does not fall, no pair does.
     `now` is the atom that the residual belongs to, and the shards hold the pair, opened for the solution's d.
     """
-    p, value = _along_line(group, pair, old, solution.p, weight)
+    d, nothing = solution.d, np.zeros_like(old)
+    p, value = _along(group, pair, old, solution.p, weight, BOTH if solution.retried else LINE)
     if solution.retried:
         group.sum(PairPasses.pair_open, pair.i, now, now, pair.kappa, pair.alpha, pair.bend)
-        other, least = _along_line(group, pair, old, np.zeros_like(old), weight)
+        other, least = _along(group, pair, old, nothing, weight, LINE)
         if least < value:
-            return now, other
-    return solution.d, p
+            d, p, value = now, other, least
+    if p.any():
+        return solution._replace(d=d, p=p)
+    basis = solution.basis or pair.basis or make_basis(group, pair)[0]
+    start = from_nothing(group, pair, now, basis)
+    if start.p.any():
+        group.sum(PairPasses.pair_open, pair.i, now, start.d, pair.kappa, pair.alpha, pair.bend)
+        other, least = _along(group, pair, old, start.p, weight, RAY)
+        if least < value - LEAST * abs(value):
+            return start._replace(p=other)
+    return solution._replace(d=d, p=p)
 
 
-def _along_line(
-    group: ShardGroup[PairPasses], pair: Pair, old: np.ndarray, new: np.ndarray, weight: float
+def _along(
+    group: ShardGroup[PairPasses],
+    pair: Pair,
+    old: np.ndarray,
+    new: np.ndarray,
+    weight: float,
+    shares: tuple[np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray, float]:
-    """The best p on the line from `old` to `new`, and its value."""
-    products, absolute, hinge = group.sum(PairPasses.pair_line, new, pair.kappa, pair.bend, STEPS)
+    """The best p of these shares of `old` and `new`, and its value."""
+    rest, step = shares
+    products, absolute, hinge = group.sum(PairPasses.pair_line, new, pair.kappa, pair.bend, rest, step)
     xx, xy, yy, xr, yr = products
-    rest = 1.0 - STEPS
-    square = np.maximum(rest**2 * xx + 2.0 * rest * STEPS * xy + STEPS**2 * yy, 0.0)
+    square = np.maximum(rest**2 * xx + 2.0 * rest * step * xy + step**2 * yy, 0.0)
     penalties = [pair.penalty.value(sqrt(t)) for t in square]
-    values = 0.5 * square - rest * xr - STEPS * yr + penalties + pair.alpha * absolute + weight * hinge
+    values = 0.5 * square - rest * xr - step * yr + penalties + pair.alpha * absolute + weight * hinge
     best = int(np.argmin(values))
-    step = float(STEPS[best])
-    return new if step == 1.0 else old + step * (new - old), float(values[best])
+    return rest[best] * old + step[best] * new, float(values[best])
 
 
 def best_atom(group: ShardGroup[PairPasses], i: int, d: np.ndarray) -> np.ndarray:
     """The d half-step: Rᵀx normalised, or the old atom where that is zero."""
     (u,) = group.sum(SweepPasses.direction, i, d)
+    new = _unit(u)
+    return d.copy() if new is None else new
+
+
+def _unit(u: np.ndarray) -> np.ndarray | None:
+    """u/‖u‖; None where u is zero."""
     with np.errstate(over="ignore"):
         size = _norm(u)
     if not SAFE < size < 1.0 / SAFE:  # squares vanish or overflow
         top = float(np.abs(u).max())
         if top == 0.0:
-            return d.copy()
+            return None
         u = u / top
         size = _norm(u)
     return u / size

@@ -249,6 +249,13 @@ class PairPasses(SweepPasses, Protocol):
         Returns ‖c‖² and ‖soft(c, alpha)‖².
         """
 
+    @shard_pass("atoms", reads="codes residual hinge", writes="pair")
+    def pair_open_at_zero(self, i: int, old: np.ndarray, new: np.ndarray, alpha: float) -> tuple[float, float]:
+        """Take up the rows of atom i, now `old`, and c = R d + kappa·w_i on the rows that lie outside where x = 0.
+
+        The boundary is the fixed one, with its kappa, and d = `new`. Returns ‖c‖² and ‖soft(c, alpha)‖².
+        """
+
     @shard_pass("atoms", reads="pair")
     def pair_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the pair's rows of Y and c themselves."""
@@ -264,6 +271,10 @@ class PairPasses(SweepPasses, Protocol):
     @shard_pass("atoms", reads="basis", symmetric=(0,))
     def pair_basis_gram(self) -> tuple[np.ndarray]:
         """Return UᵀU."""
+
+    @shard_pass("atoms", reads="basis")
+    def pair_soft(self, B: np.ndarray, alpha: float) -> tuple[np.ndarray]:
+        """Return Uᵀ soft(U b, alpha) for every row b of B, one below the other."""
 
     @shard_pass("atoms", reads="basis", writes="pair_codes")
     def pair_nearest(self, q: np.ndarray, n: int) -> np.ndarray:
@@ -299,11 +310,12 @@ class PairPasses(SweepPasses, Protocol):
 
     @shard_pass("atoms", reads="pair codes multipliers hinge")
     def pair_line(
-        self, p: np.ndarray, kappa: float, bend: float, steps: np.ndarray
+        self, p: np.ndarray, kappa: float, bend: float, rest: np.ndarray, step: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the sums of the objective along x + t (Y_Ω p − x), x the codes as they are, for the steps t.
+        """Return the sums of the objective at shares of x, the codes as they are, and of y = Y_Ω p: rest·x + step·y.
 
-        They are x·x, x·y, y·y, x·r and y·r with y = Y_Ω p and r = R d; and for each step Σ |·| and Σ hinge.
+        They are x·x, x·y, y·y, x·r and y·r with r = R d; and for each pair of shares Σ |·| and Σ hinge. The pair was
+        opened with kappa and bend.
         """
 
     @shard_pass("atoms", reads="pair", changes="codes residual hinge")

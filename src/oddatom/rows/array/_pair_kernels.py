@@ -234,8 +234,8 @@ def absolute_sums(indices, values, out):
 
 
 @njit(cache=True, nogil=True)
-def line(flat, pos, s, rows, p, c, a, kappa, bend, w, curvature, v, steps, products, absolute, hinge):
-    """Add the sums of the objective along x + t (y − x), y = Y_Ω p, r = c − a (kappa − bend x): see `pair_line`."""
+def line(flat, pos, s, rows, p, c, a, kappa, bend, w, curvature, v, rest, step, products, absolute, hinge):
+    """Add the sums of the objective at rest·x + step·y, y = Y_Ω p, r = c − a (kappa − bend x): see `pair_line`."""
     for n in range(pos.size):
         j = pos[n] // s
         x = flat[pos[n]]
@@ -247,8 +247,8 @@ def line(flat, pos, s, rows, p, c, a, kappa, bend, w, curvature, v, steps, produ
         products[2] += y * y
         products[3] += x * r
         products[4] += y * r
-        for k in range(steps.size):
-            t = x + steps[k] * (y - x)
+        for k in range(step.size):
+            t = rest[k] * x + step[k] * y
             absolute[k] += abs(t)
             hinge[k] += max(slack_of(t, q, w, curvature), 0.0)
 

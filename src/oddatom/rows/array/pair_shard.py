@@ -46,6 +46,18 @@ class PairShard(LocalShard):
 
         Returns ‖c‖² and ‖soft(c, alpha)‖².
         """
+        return self._open(i, old, new, self.multipliers, kappa, alpha, bend)
+
+    def pair_open_at_zero(self, i: int, old: np.ndarray, new: np.ndarray, alpha: float) -> tuple[float, float]:
+        """Take up the rows of atom i, now `old`, and c = R d + kappa·w_i on the rows that lie outside where x = 0.
+
+        The boundary is the fixed one, with its kappa, and d = `new`. Returns ‖c‖² and ‖soft(c, alpha)‖².
+        """
+        return self._open(i, old, new, self._outside(i), self._pull(i), alpha, 0.0)
+
+    def _open(
+        self, i: int, old: np.ndarray, new: np.ndarray, a: np.ndarray, kappa: float, alpha: float, bend: float
+    ) -> tuple[float, float]:
         pos, m = self._rows_of(i), new.size
         n = pos.size
         if self._room is None or self._room[2].size < n:
@@ -55,7 +67,7 @@ class PairShard(LocalShard):
         self._pair_pos, self._pair_c = pos, self._room[2][:n]
         self._pair_Y = self._room[0][: n * m].reshape(n, m)
         plan = split(n, 5 + m)
-        codes = self.values.ravel(), self.multipliers, pos, self.values.shape[1]
+        codes = self.values.ravel(), a, pos, self.values.shape[1]
         sums = np.empty((plan.k, 2))
         plan.run(k.target, self.E, self.Y, *codes, old, new, kappa, bend, alpha, self._pair_c, self._pair_Y, sums)
         return float(sums[0, 0]), float(sums[0, 1])
@@ -89,6 +101,16 @@ class PairShard(LocalShard):
         G = np.empty((plan.k, r, r))
         plan.run(k.gram, DSYRK, rows, G)
         return G[0]
+
+    def pair_soft(self, B: np.ndarray, alpha: float) -> tuple[np.ndarray]:
+        """Return Uᵀ soft(U b, alpha) for every row b of B, one below the other."""
+        out = np.zeros(B.shape)
+        for start in range(0, self._pair_U.shape[0], 16_384):
+            U = self._pair_U[start : start + 16_384]
+            C = B @ U.T
+            C -= np.clip(C, -alpha, alpha)
+            out += C @ U
+        return (out,)
 
     def pair_nearest(self, q: np.ndarray, n: int) -> np.ndarray:
         """Compute and keep x = Uq; return its n smallest absolute values."""
@@ -136,17 +158,18 @@ class PairShard(LocalShard):
         return (self._pair_U.T @ R,)
 
     def pair_line(
-        self, p: np.ndarray, kappa: float, bend: float, steps: np.ndarray
+        self, p: np.ndarray, kappa: float, bend: float, rest: np.ndarray, step: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the sums of the objective along x + t (Y_Ω p − x), x the codes as they are, for the steps t.
+        """Return the sums of the objective at shares of x, the codes as they are, and of y = Y_Ω p: rest·x + step·y.
 
-        They are x·x, x·y, y·y, x·r and y·r with y = Y_Ω p and r = R d; and for each step Σ |·| and Σ hinge.
+        They are x·x, x·y, y·y, x·r and y·r with r = R d; and for each pair of shares Σ |·| and Σ hinge. The pair was
+        opened with kappa and bend.
         """
         codes = self.values.ravel(), self._pair_pos, self.values.shape[1]
         w, _, curvature, _, slack = self._hinge_of(self._pair_atom)
-        products, absolute, hinge = np.zeros(5), np.zeros(steps.size), np.zeros(steps.size)
+        products, absolute, hinge = np.zeros(5), np.zeros(step.size), np.zeros(step.size)
         rows = self._pair_Y, p, self._pair_c, self.multipliers
-        k.line(*codes, *rows, kappa, bend, w, curvature, slack, steps, products, absolute, hinge)
+        k.line(*codes, *rows, kappa, bend, w, curvature, slack, rest, step, products, absolute, hinge)
         return products, absolute, hinge
 
     def pair_commit(self, old: np.ndarray, new: np.ndarray, p: np.ndarray) -> tuple[float]:

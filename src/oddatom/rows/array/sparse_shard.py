@@ -119,10 +119,19 @@ class LocalShard(OneClassShard):
 
     def hinge_zero_moments(self, i: int, d: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the moments of atom i with c = kappa·w_i on the rows that lie outside where x = 0."""
-        w, kappa, curvature, *rest = self._hinge_of(i)
+        return self._moments(i, d, self._pull(i), 0.0, self._outside(i))
+
+    def _pull(self, i: int) -> float:
+        """kappa·w_i."""
+        w, kappa, *_ = self._hinge_of(i)
+        return float(kappa * w)
+
+    def _outside(self, i: int) -> np.ndarray:
+        """√ω on the rows of atom i that lie outside the boundary where x = 0; of other rows 0."""
+        w, _, curvature, *rest = self._hinge_of(i)
         outside = np.zeros(self.Y.shape[0])
         h.rows_outside(*self._codes_of(i), w, curvature, *rest, outside)
-        return self._moments(i, d, kappa * w, 0.0, outside)
+        return outside
 
     def hinge_try(self, i: int, old: np.ndarray, new: np.ndarray, p: float) -> tuple[float, ...]:
         """Compute and keep r = R·new; return Σ x², Σ x r and Σ hinge of the codes for p, then of the old ones.

@@ -72,6 +72,18 @@ class TorchPairShard(TorchShard):
 
         Returns ‖c‖² and ‖soft(c, alpha)‖².
         """
+        return self._open(i, old, new, self._a, kappa, alpha, bend)
+
+    def pair_open_at_zero(self, i: int, old: np.ndarray, new: np.ndarray, alpha: float) -> tuple[float, float]:
+        """Take up the rows of atom i, now `old`, and c = R d + kappa·w_i on the rows that lie outside where x = 0.
+
+        The boundary is the fixed one, with its kappa, and d = `new`. Returns ‖c‖² and ‖soft(c, alpha)‖².
+        """
+        return self._open(i, old, new, self._outside(i), self._pull(i), alpha, 0.0)
+
+    def _open(
+        self, i: int, old: np.ndarray, new: np.ndarray, a: torch.Tensor, kappa: float, alpha: float, bend: float
+    ) -> tuple[float, float]:
         self._pair_atom = i
         pos = self._pair_pos = self._pos[self._ptr[i] : self._ptr[i + 1]]
         self._pair_Y = self._pair_x = self._pair_tau = self._zeros(0)  # the last pair's go before this one's come
@@ -82,7 +94,7 @@ class TorchPairShard(TorchShard):
         for part, rows, x in self._positions(i, 24 * new.size):
             c = self.E.index_select(0, rows).to(torch.float64) @ d
             hi = lo + part.numel()
-            self._pair_c[lo:hi] = c.add_(x, alpha=overlap).add_(self._a.index_select(0, rows) * (kappa - bend * x))
+            self._pair_c[lo:hi] = c.add_(x, alpha=overlap).add_(a.index_select(0, rows) * (kappa - bend * x))
             lo = hi
         square, shrunk = to_host(self._pair_c.square().sum(), _soft(self._pair_c, float(alpha)).square_().sum())
         return float(square), float(shrunk)
@@ -136,6 +148,13 @@ class TorchPairShard(TorchShard):
         for _, _, U in self._basis_blocks():
             total += gram(U)
         return (_mirrored(to_host(total)[0]),)
+
+    def pair_soft(self, B: np.ndarray, alpha: float) -> tuple[np.ndarray]:
+        """Return Uᵀ soft(U b, alpha) for every row b of B, one below the other."""
+        targets, total = from_host(B, self.device), self._zeros(*B.shape)
+        for _, _, U in self._basis_blocks(24 * len(B)):
+            total += cross(_soft(U @ targets.T, float(alpha)), U)
+        return (to_host(total)[0],)
 
     def pair_nearest(self, q: np.ndarray, n: int) -> np.ndarray:
         """Compute and keep x = Uq; return its n smallest absolute values."""
@@ -209,22 +228,23 @@ class TorchPairShard(TorchShard):
         return (to_host(total)[0],)
 
     def pair_line(
-        self, p: np.ndarray, kappa: float, bend: float, steps: np.ndarray
+        self, p: np.ndarray, kappa: float, bend: float, rest: np.ndarray, step: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the sums of the objective along x + t (Y_Ω p − x), x the codes as they are, for the steps t.
+        """Return the sums of the objective at shares of x, the codes as they are, and of y = Y_Ω p: rest·x + step·y.
 
-        They are x·x, x·y, y·y, x·r and y·r with y = Y_Ω p and r = R d; and for each step Σ |·| and Σ hinge.
+        They are x·x, x·y, y·y, x·r and y·r with r = R d; and for each pair of shares Σ |·| and Σ hinge. The pair was
+        opened with kappa and bend.
         """
-        analysis, moves = from_host(p, self.device), from_host(steps, self.device)
+        analysis, shares = from_host(p, self.device), from_host(np.stack([rest, step]), self.device)
         curvature, s = self._boundary[2], self.values.shape[1]
-        products, sums = self._zeros(5), self._zeros(2, steps.size)
-        for lo, hi in spans(self._pair_pos.numel(), rows_per_block(self.device, 24 * p.size + 32 * steps.size)):
+        products, sums = self._zeros(5), self._zeros(2, step.size)
+        for lo, hi in spans(self._pair_pos.numel(), rows_per_block(self.device, 24 * p.size + 32 * step.size)):
             rows, x = self._pair_pos[lo:hi] // s, self._pair_codes(lo, hi)
             y = self._pair_Y[lo:hi].to(torch.float64) @ analysis
             r = self._pair_c[lo:hi] - self._a.index_select(0, rows) * (float(kappa) - float(bend) * x)
             q, weight = self._without(self._pair_atom, rows, x)
             products += torch.stack([x @ x, x @ y, y @ y, x @ r, y @ r])
-            t = x[:, None] + moves * (y - x)[:, None]
+            t = x[:, None] * shares[0] + y[:, None] * shares[1]
             sums[0] += t.abs().sum(dim=0)
             sums[1] += slack(t, q[:, None], weight[:, None], curvature).clamp_(min=0.0).sum(dim=0)
         square, (absolute, hinge) = to_host(products, sums)

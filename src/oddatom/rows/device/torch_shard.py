@@ -180,11 +180,19 @@ class TorchShard(TorchOneClassShard):
 
     def hinge_zero_moments(self, i: int, d: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the moments of atom i with c = kappa·w_i on the rows that lie outside where x = 0."""
+        return self._moments(i, d, self._pull(i), 0.0, self._outside(i))
+
+    def _pull(self, i: int) -> float:
+        """kappa·w_i."""
         w, kappa, _ = self._boundary
+        return kappa * float(w[i])
+
+    def _outside(self, i: int) -> torch.Tensor:
+        """1 on the rows of atom i that lie outside the boundary where x = 0; of other rows 0."""
         outside = torch.zeros_like(self._slack)
         for _, rows, x in self._positions(i, 64):
             outside.index_copy_(0, rows, (self._without(i, rows, x)[0] > 0.0).to(torch.float64))
-        return self._moments(i, d, kappa * float(w[i]), 0.0, outside)
+        return outside
 
     def hinge_try(self, i: int, old: np.ndarray, new: np.ndarray, p: float) -> tuple[float, ...]:
         """Compute and keep r = R·new; return Σ x², Σ x r and Σ hinge of the codes for p, then of the old ones.
