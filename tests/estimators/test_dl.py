@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from learned import SCALINGS, make_detector, rows
-from oddatom import DLOCSVM, DegenerateMarginWarning, Explanation
+from oddatom import DLOCSVM, Explanation, RankingWarning
 from oddatom.learners.trimming import trim_batch
 from oddatom.passes.group import ShardGroup
 from oddatom.penalties import L20, L21, L2Eps
@@ -208,7 +208,7 @@ def test_explanations_of_rows_of_extreme_size(fitted, X):
 def test_a_huge_row_of_which_nothing_is_left():
     """Its residual is 0 however large the row, not 0 · inf."""
     model = detector(n_nonzero=1, init=np.eye(3), max_iter=0, beta=0.0, scoring="residual")
-    with pytest.warns(DegenerateMarginWarning, match="same score"):
+    with pytest.warns(RankingWarning, match="residual of DLOCSVM is the same for every row"):
         model.fit(1 + np.diag([1.0, 2.0, 3.0]))
     huge = np.array([[0.0, 1e200, 0.0]])
     assert_array_equal(model.explain(huge).contributions, 0)

@@ -14,6 +14,7 @@ from oddatom import (
     DPLOCSVM,
     KDLOCSVM,
     KDPLOCSVM,
+    DegenerateMarginWarning,
     OddAtomWarning,
     RankingWarning,
     UnboundedObjectiveWarning,
@@ -106,6 +107,37 @@ def test_a_score_that_is_upside_down():
         DLOCSVM(boundary="ball", scoring="margin", random_state=0).fit(X)
     with pytest.warns(RankingWarning, match=r"The distance of KDLOCSVM is .* Set scoring='description_length'\.$"):
         KDLOCSVM(scoring="margin", random_state=0).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "rows"),
+    [
+        ("residual", np.random.default_rng(0).normal(size=(50, 1))),  # one atom describes all of a row
+        *((scoring, np.ones((60, 2)) * [1.0, 2.0]) for scoring in ("residual", "description_length", "loda")),
+    ],
+)
+@pytest.mark.parametrize("Class", CLASSES[:2])
+def test_a_score_that_is_the_same_for_all_rows(Class, scoring, rows):
+    settings = {"trim": 0, "scaling": None, "beta": 1e-3, "random_state": 0}
+    settings |= {"alpha": 0.0} if Class is DPLOCSVM else {}
+    with pytest.warns(RankingWarning, match=rf"The {scoring} of {Class.__name__} is the same for every row .* Set"):
+        model = Class(scoring=scoring, **settings).fit(rows)
+    assert np.ptp(model.score_samples(rows)) < 1e-12
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RankingWarning)
+        Class(scoring=scoring, **settings).fit(np.random.default_rng(0).normal(size=(60, 3)))
+
+
+@pytest.mark.parametrize("scoring", ["loda", "residual", "description_length"])
+def test_a_plane_without_margin_says_what_is_true_of_other_scores(scoring):
+    """The scores are not of the plane; they vary."""
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    X = np.concatenate([X, -X])
+    message = rf"coef_ is .*\. Scores, by scoring='{scoring}', do without it, but detect_batch may call"
+    with pytest.warns(DegenerateMarginWarning, match=message) as caught:
+        model = DLOCSVM(boundary="plane", scoring=scoring, trim=0, random_state=0).fit(X)
+    assert not any("every score is 0" in str(warning.message) for warning in caught)
+    assert np.ptp(model.score_samples(X)) > 0
 
 
 def test_codes_that_outgrow_the_rows():

@@ -270,6 +270,10 @@ class DictionaryDetector(
                     f"the plane of nu={self.nu_:.3g} is used instead, its offset set so that at most a share "
                     f"{self.nu} of the training rows lies outside"
                 )
+            if self.scoring != "margin":
+                plane = "zero" if svm.degenerate else f"the plane of nu={self.nu_:.3g}"
+                batch = ", but detect_batch may call every row an anomaly" if hasattr(self, "detect_batch") else ""
+                found = f"coef_ is {plane}. Scores, by scoring={self.scoring!r}, do without it{batch}"
             yield (
                 f"{name} found no margin at nu={self.nu}: the origin lies in the reduced hull of the codes and the "
                 f"exact one-class SVM is w = 0; {found}. It happens when columns are centred around zero. Try "
@@ -277,7 +281,7 @@ class DictionaryDetector(
                 "means something.",
                 DegenerateMarginWarning,
             )
-        elif svm.flat:
+        elif svm.flat and self.scoring == "margin":
             yield (
                 f"{name} gives every row of the fit the same score: their codes lie in a plane whose point nearest the "
                 "origin is among them. It happens when columns are centred beside a constant one. Leave constant "

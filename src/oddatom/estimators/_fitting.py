@@ -160,7 +160,10 @@ class LearnedDetector(DictionaryDetector):
                 self._check_weighted()
             self._check_folds(source.shape[0])
             svm = self._fit_rows(source, given)
-            findings = [*self._findings(svm, self.components_.shape[0]), *ranking_findings(self, source)]
+            findings = [
+                *self._findings(svm, self.components_.shape[0]),
+                *ranking_findings(self, source, svm.flat or svm.degenerate),
+            ]
             self._calibrate(source)
             self.__dict__.pop("memory_", None)  # of `partial_fit`
         for finding, category in findings:

@@ -291,7 +291,10 @@ class DLOCSVM(LearnedDetector):
             svm = with_callbacks(LearnedDetector._fit_rows)(twin, source, (rows, y))
             self.__dict__.pop("kept_rows_", None)
             self.__dict__.update(fitted_attributes(twin))
-            findings = [*self._findings(svm, self.components_.shape[0]), *ranking_findings(self, source)]
+            findings = [
+                *self._findings(svm, self.components_.shape[0]),
+                *ranking_findings(self, source, svm.flat or svm.degenerate),
+            ]
             self._calibrate(source)
         for finding, category in findings:
             warnings.warn(finding, category, stacklevel=2)
