@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.metrics import roc_auc_score
@@ -20,6 +21,7 @@ from oddatom import (
     UnboundedObjectiveWarning,
 )
 from oddatom.coding import batch_omp, to_csr
+from oddatom.estimators._bounded import plane_pull
 
 CLASSES = [DLOCSVM, DPLOCSVM, KDLOCSVM, KDPLOCSVM]
 PAPER = {
@@ -143,17 +145,83 @@ def test_a_plane_without_margin_says_what_is_true_of_other_scores(scoring):
 def test_codes_that_outgrow_the_rows():
     X = np.random.default_rng(0).normal(size=(3, 3)) + 2
     with pytest.warns(
-        UnboundedObjectiveWarning, match=r"in 40 sweeps the norm of the codes grew from .* Lower coupling"
+        UnboundedObjectiveWarning, match=r"in 40 sweeps the norm of the codes went from .* Lower coupling"
     ):
         model = DLOCSVM.paper(nu=0.3, max_iter=40, coupling=3.0, beta=0.01, random_state=0).fit(X)
     norms = model.history_["code_norm"]
     assert norms[-1] > 1e3 * norms[0]
     assert norms[-1] == pytest.approx(np.sqrt((model.train_codes_.data**2).sum()))
-    for others in ({"coupling_form": "hinge"}, {"coupling_form": "hinge", "boundary": "ball"}, {"coupling": 0.1}):
+    with pytest.warns(UnboundedObjectiveWarning, match="may have no least value: rows share atoms"):  # it has stopped
+        DLOCSVM.paper(coupling_form="hinge", nu=0.3, max_iter=40, coupling=3.0, beta=0.01, random_state=0).fit(X)
+    for others in ({"coupling_form": "hinge", "boundary": "ball"}, {"coupling": 0.1}):
         with warnings.catch_warnings():
             warnings.simplefilter("error", UnboundedObjectiveWarning)
             settings = {"nu": 0.3, "max_iter": 40, "coupling": 3.0, "beta": 0.01, "random_state": 0, **others}
             assert DLOCSVM.paper(**settings).fit(X).history_["total"].min() > -1
+    # A fixed boundary makes every sweep descend; it does not make a plane's objective bounded.
+    Z = np.random.default_rng(1).normal(size=(5, 3)) + 1
+    settings = {"scaling": None, "trim": 0, "nu": 1.0, "max_iter": 30, "coupling": 3.0, "beta": 0.01, "random_state": 0}
+    with pytest.warns(UnboundedObjectiveWarning, match="outweighs the rows"):
+        total = DLOCSVM(boundary="plane", **settings).fit(Z).history_["total"]
+    assert total[-1] < -1e9
+    assert np.diff(total).max() <= 0.0
+    assert DLOCSVM(boundary="ball", **settings).fit(Z).history_["total"].min() >= 0.0
+
+
+def test_an_objective_without_bound_is_seen_early():
+    """Few rows: of the fits that run away in 40 sweeps most warn after 6, and few of the others."""
+    away, early, others = 0, 0, 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(int(rng.integers(3, 8)), int(rng.integers(2, 5)))) + rng.choice([0, 2])
+        settings = {"nu": 0.3, "coupling": ("eta", float(rng.choice([0.5, 1, 3]))), "beta": 0.01, "random_state": seed}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            DLOCSVM.paper(max_iter=6, **settings).fit(X)
+        warned = any(issubclass(warning.category, UnboundedObjectiveWarning) for warning in caught)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            runs = DLOCSVM.paper(max_iter=40, **settings).fit(X).history_["total"][-1] < -10
+        away, early, others = away + runs, early + (runs and warned), others + (warned and not runs)
+    assert away > 8
+    assert early > 0.8 * away
+    assert others < 0.3 * (30 - away)
+
+
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer, load_diabetes, load_iris])
+@pytest.mark.parametrize("Class", CLASSES)
+def test_ordinary_fits_have_no_warning_of_an_objective_without_bound(Class, load):
+    X = load().data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OddAtomWarning)
+        warnings.simplefilter("error", UnboundedObjectiveWarning)
+        for settings in (Class(), Class(boundary="plane"), Class.paper(), Class.paper(scaling="standard")):
+            settings.set_params(random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_bound_of_a_plane(shared):
+    """Against codes made by hand: for those that reach it the quotient is as said, and for others it is smaller."""
+    rng = np.random.default_rng(0)
+    D, N = rng.normal(size=(6, 5)), 40
+    D /= np.linalg.norm(D, axis=1)[:, None]
+    supports = [np.arange(3) if shared else rng.choice(6, 3, replace=False) for _ in range(N)]
+    codes = scipy.sparse.lil_array((N, 6))
+    for j, S in enumerate(supports):
+        codes[j, S] = 1.0
+    pull = plane_pull(D, codes.tocsr(), 2.0, N)
+    if shared:
+        assert pull == pytest.approx(2.0 / (N * np.linalg.eigvalsh(D[:3] @ D[:3].T)[0]))
+    best = 0.0
+    u = rng.normal(size=6)
+    for _ in range(500):
+        V = np.zeros((N, 6))
+        for j, S in enumerate(supports):
+            V[j, S] = np.linalg.solve(D[S] @ D[S].T, u[S])
+        best = 2.0 * np.sum(V.mean(axis=0) ** 2) / np.sum((V @ D) ** 2)
+        assert best <= pull * (1 + 1e-9)
+        u = V.mean(axis=0) / np.linalg.norm(V.mean(axis=0))
+    assert best == pytest.approx(pull)
 
 
 @pytest.mark.parametrize("Class", [DLOCSVM, DPLOCSVM])

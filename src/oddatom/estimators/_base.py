@@ -26,7 +26,6 @@ from oddatom.exceptions import (
     DegenerateMarginWarning,
     OddAtomError,
     SolverWarning,
-    UnboundedObjectiveWarning,
 )
 from oddatom.explanations import Explanation, as_frame_like, by_atom, by_feature
 from oddatom.scaling.linear import Scaling
@@ -34,7 +33,6 @@ from oddatom.scores import OF_BOUNDARY, SCORES, CodeStatistics, formula_of, scor
 
 # Rows coded at a time: enough to keep every thread busy, small enough to keep scoring's memory flat.
 CHUNK_ROWS = 16_384
-GROWTH = 2.0  # of the codes' norm from the first sweep to the last: more is a sign of an objective without bound
 
 
 class DictionaryDetector(
@@ -288,22 +286,9 @@ class DictionaryDetector(
                 f"columns out, {self._other_codes}or try another scaling.",
                 DegenerateMarginWarning,
             )
-        yield from self._growth_findings()
         if n_active and not svm.degenerate and self._solvers()["svm"] == "exact" and svm.gap > GAP_TOL:
             yield (
                 f"The one-class SVM ended with a duality gap of {svm.gap:.1e} instead of {GAP_TOL:.0e}. Look for "
                 "rows or columns of extreme size, and bring them to the size of the others.",
                 SolverWarning,
-            )
-
-    def _growth_findings(self) -> Iterator[tuple[str, type[Warning]]]:
-        """Say where the codes have outgrown the rows."""
-        norms, total = self.history_["code_norm"], self.history_["total"]
-        if self.boundary_ == "plane" and norms[-1] > GROWTH * norms[0] and total[-1] < 0.0:
-            yield (
-                f"The one-class SVM of {type(self).__name__} outweighs the rows: in {norms.size - 1} sweeps the norm "
-                f"of the codes grew from {norms[0]:.3g} to {norms[-1]:.3g}, and the objective fell to {total[-1]:.3g}. "
-                "With a plane it has no least value where coupling is large beside the atoms that rows share. Lower "
-                "coupling, or set boundary='ball', which is well posed for every coupling.",
-                UnboundedObjectiveWarning,
             )

@@ -21,6 +21,7 @@ from oddatom.coding import Codes, without_atoms
 from oddatom.coding.histograms import CodeHistograms, code_histograms
 from oddatom.decisions import quantile_offset
 from oddatom.estimators._base import DictionaryDetector
+from oddatom.estimators._bounded import bound_findings
 from oddatom.estimators._callbacks import DEPTH, FitProgress, with_callbacks
 from oddatom.estimators._grouped import read_coupling, read_penalty, read_solver
 from oddatom.estimators._ranking import ranking_findings
@@ -162,6 +163,7 @@ class LearnedDetector(DictionaryDetector):
             svm = self._fit_rows(source, given)
             findings = [
                 *self._findings(svm, self.components_.shape[0]),
+                *bound_findings(self, source),
                 *ranking_findings(self, source, svm.flat or svm.degenerate),
             ]
             self._calibrate(source)

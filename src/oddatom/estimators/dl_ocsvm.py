@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from oddatom.arrays.threads import threads
+from oddatom.estimators._bounded import bound_findings
 from oddatom.estimators._callbacks import with_callbacks
 from oddatom.estimators._fitting import LearnedDetector
 from oddatom.estimators._partial import DECAY, batch
@@ -293,6 +294,7 @@ class DLOCSVM(LearnedDetector):
             self.__dict__.update(fitted_attributes(twin))
             findings = [
                 *self._findings(svm, self.components_.shape[0]),
+                *bound_findings(self, source),
                 *ranking_findings(self, source, svm.flat or svm.degenerate),
             ]
             self._calibrate(source)
