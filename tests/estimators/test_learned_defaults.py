@@ -278,3 +278,21 @@ def test_the_plane_as_printed_is_half_of_the_svm():
     w, rho, _ = reference.one_class_svm(X, 0.2)
     printed = (w / 2) @ (w / 2) - rho / 2 + np.maximum(rho / 2 - X @ w / 2, 0).sum() / (0.2 * 40)
     assert printed == pytest.approx(reference.one_class_objective(X, w, rho, 0.2) / 2)
+
+
+@pytest.mark.parametrize("Class", [DPLOCSVM, KDPLOCSVM])
+@pytest.mark.parametrize("others", [{}, {"coupling_form": "hinge"}, {"coupling_form": "hinge", "boundary": "ball"}])
+def test_a_coupling_that_overflows_is_refused_without_warnings(Class, others):
+    X = np.random.default_rng(0).uniform(size=(60, 6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(ValueError, match=r"codes overflowed .* Lower the 'coupling' parameter"):
+            Class.paper(coupling=("eta", 1e300), beta=0.01, random_state=0, **others).fit(X)
+
+
+def test_kept_rows_are_of_rows_that_count():
+    X = np.random.default_rng(0).uniform(size=(60, 6))
+    weights = np.ones(60)
+    weights[:7] = 0.0
+    model = DLOCSVM(random_state=0).fit(X, sample_weight=weights)
+    assert_array_equal(model.kept_rows_, DLOCSVM(random_state=0).fit(X[7:]).kept_rows_)

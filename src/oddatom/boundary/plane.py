@@ -127,7 +127,7 @@ def quantile_offset(group: ShardGroup[PlanePasses], w: np.ndarray, nu: float) ->
     N = int(group.sum(MarginPasses.svm_summary)[0])
     group.map(MarginPasses.svm_scale, 1.0)
     group.map(MarginPasses.svm_margins, w)
-    return _kth(group, MARGIN, _rank(nu * N, N))
+    return _kth(group, MARGIN, offset_rank(nu * N, N))
 
 
 def is_flat(group: ShardGroup[MarginPasses], svm: OneClassFit) -> bool:
@@ -153,13 +153,13 @@ def _solve(
     while True:
         everything = max(SMALL, 1.4 * size) >= N
         group.map(MarginPasses.svm_margins, w)
-        rho = _kth(group, MARGIN, _rank(C, N))
+        rho = _kth(group, MARGIN, offset_rank(C, N))
         if widths and not everything:
             group.map(PlanePasses.svm_distances, rho, False)
             eps = max(_kth(group, DISTANCE, size), 1e-9)
             w, taken = smooth_newton(group, w, rho, C, [eps * t for t in widths], least)
             steps += taken
-            rho = _kth(group, MARGIN, _rank(C, N))
+            rho = _kth(group, MARGIN, offset_rank(C, N))
         group.map(PlanePasses.svm_distances, rho, True)
         threshold = np.inf if everything else _kth(group, DISTANCE, size - 1)
         pieces, sums, counts = zip(*group.map(PlanePasses.svm_band, rho, threshold), strict=True)
@@ -172,7 +172,7 @@ def _solve(
         group.scatter(MarginPasses.svm_set_band, np.split(a, np.cumsum([p.n_rows for p in pieces])[:-1]))
         start, w = w, plane_of(block, a, fixed, C)
         group.map(MarginPasses.svm_margins, w)
-        rho = _kth(group, MARGIN, _rank(C, N))
+        rho = _kth(group, MARGIN, offset_rank(C, N))
         half = 0.5 * float(w @ w)
         gap = group.sum(MarginPasses.svm_slack, rho)[1] / C
         if gap <= tol or half <= origin or everything:
@@ -186,7 +186,7 @@ def _solve(
         widths = (1.0,)
 
 
-def _rank(C: float, N: int) -> int:
+def offset_rank(C: float, N: int) -> int:
     """Position (from 0) of the offset among the sorted margins: the nu-quantile."""
     return min(max(int(np.ceil(C)) - 1, 0), N - 1)
 

@@ -93,7 +93,7 @@ class DictionaryDetector(
         return CODINGS[self._coding](Z, D, min(self.n_nonzero_, D.shape[0]), gram=gram)
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Return the score of each row's code, the margin w·x unless `scoring` says otherwise: higher = more normal.
+        """Return the score of each row, the one that `scoring` names: higher = more normal.
 
         Parameters
         ----------

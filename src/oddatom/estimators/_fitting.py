@@ -138,7 +138,7 @@ class LearnedDetector(DictionaryDetector):
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn dictionary and plane from unlabelled rows.
+        """Learn dictionary and boundary from unlabelled rows.
 
         Parameters
         ----------

@@ -88,7 +88,7 @@ class KernelDetector(LearnedDetector):
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn dictionary and plane from unlabelled rows.
+        """Learn dictionary and boundary from unlabelled rows.
 
         Parameters
         ----------

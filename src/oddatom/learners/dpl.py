@@ -48,6 +48,7 @@ class DPL(Learner[PairPasses]):
         alpha = weight * counts / max(float(np.linalg.norm(counts)), 1.0)
         return Model(D.copy(), active, counts, norms, svm, P=P, alpha=alpha, measures={"kkt": 0.0})
 
+    @np.errstate(over="ignore", invalid="ignore")  # `check_overflow` refuses what comes of it
     def sweep(self, group: ShardGroup[PairPasses], model: Model) -> np.ndarray:
         """Update every active pair by Theorem 2; see `Learner.sweep`."""
         D, P, alpha = model.D, model.P, model.alpha

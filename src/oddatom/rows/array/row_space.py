@@ -22,7 +22,7 @@ from scipy.linalg.lapack import dpstrf
 from oddatom.arrays.block import Block, rmatvec
 from oddatom.arrays.memory import usable_memory
 from oddatom.arrays.threads import MAX_CHUNKS
-from oddatom.boundary.plane import GAP_TOL, SMALL, OneClassFit, as_fit, fit_one_class
+from oddatom.boundary.plane import GAP_TOL, SMALL, OneClassFit, as_fit, fit_one_class, offset_rank
 from oddatom.boundary.weighted import fit_weighted
 from oddatom.passes.group import ShardGroup
 from oddatom.rows.array import OneClassShard, WeightedOneClassShard
@@ -127,7 +127,7 @@ def _offset(shard: OneClassShard, C: float) -> float:
     """Return the best rho for the margins that the shard has: their nu-quantile."""
     if isinstance(shard, WeightedOneClassShard):
         return shard.svm_quantile(C)
-    rank = min(max(int(np.ceil(C)) - 1, 0), shard.margins.size - 1)
+    rank = offset_rank(C, shard.margins.size)
     return float(np.partition(shard.margins, rank)[rank])
 
 
