@@ -149,8 +149,8 @@ class DLOCSVM(LearnedDetector):
     boundary_ : {"plane", "ball"}
         What `coef_` is: the plane w, or the centre of the ball.
     kept_rows_ : ndarray of shape (n_samples,)
-        Where `trim` left rows out: which took part, of the rows with a weight above zero. Other attributes with an entry
-        for each row are of those.
+        Where `trim` left rows out: which took part, of the rows with a weight above zero. Other attributes with an
+        entry for each row are of those.
     history_ : History
         F, G, total, n_active, gap and seconds per outer iteration.
     scaling_ : Scaling
