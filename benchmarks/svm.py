@@ -110,6 +110,9 @@ def run() -> dict[str, object]:
     rows = np.random.default_rng(0).normal(size=(100_000, 20))
     ball = best_in_turn({"plane": lambda: LinearOneClassSVM(nu=0.05).fit(rows + 3.0),
                          "ball": lambda: SVDD(nu=0.05).fit(rows)}, 5)  # fmt: skip
+    flags = np.random.default_rng(0).choice([0.0, 1.0], size=(100_000, 20))  # many rows lie on the ball
+    tied = best_in_turn({"plane": lambda: LinearOneClassSVM(nu=0.05).fit(flags),
+                         "ball": lambda: SVDD(nu=0.05).fit(flags)}, 5)  # fmt: skip
     each = {}
     raw = load("shuttle")
     for sweeps in range(7):  # every one-class SVM that a fit on shuttle meets
@@ -122,6 +125,7 @@ def run() -> dict[str, object]:
         "real_codes": real,
         "large": large,
         "ball_over_plane": ball["ball"] / ball["plane"],
+        "tied_ball_over_plane": tied["ball"] / tied["plane"],
         "shuttle_by_sweep_seconds": each,
     }
 

@@ -129,7 +129,7 @@ class AllAtomsTrimmedWarning(OddAtomWarning):
 
 
 class UnboundedObjectiveWarning(OddAtomWarning):
-    """The one-class SVM outweighs the rows: their codes grow from sweep to sweep, and the objective has no least."""
+    """The one-class SVM outweighs the rows, or may: codes grow from sweep to sweep, and the objective has no least."""
 
 
 class RankingWarning(OddAtomWarning):

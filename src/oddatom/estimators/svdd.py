@@ -24,7 +24,8 @@ class SVDD(OneClassBoundary):
 
     It is the problem of `LinearOneClassSVM` with an offset for each row, and the same solver finds it: the same answer
     whatever the order of the rows, no tolerance to tune, no random numbers. Unlike a plane, a ball does not ask what
-    the origin means: shifted rows have a shifted ball. Columns in different units should be scaled first.
+    the origin means: shifted rows have a shifted ball. Columns in different units should be scaled first. Where very
+    many rows lie on the ball, as of columns of 0 and 1, a fit takes several times as long.
 
     Parameters
     ----------
