@@ -260,3 +260,15 @@ def test_scores_that_overflow_are_null_in_json(run, tmp_path):
 )
 def test_how_many_are_flagged_in_words(n, n_rows, words):
     assert flagged_words(n, n_rows) == words
+
+
+def test_a_column_row_does_not_rename_what_score_writes(run, tmp_path):
+    rng = np.random.RandomState(0)
+    path = write_csv(
+        tmp_path / "t.csv", {"row": rng.permutation(40), "a": rng.normal(size=40), "b": rng.normal(size=40)}
+    )
+    run("fit", path, "-m", tmp_path / "m.oddatom", "-q")
+    run("score", tmp_path / "m.oddatom", path, "-q")
+    assert list(csv_rows(tmp_path / "t.scores.csv")[0]) == ["row", "a", "b", "score", "p_value", "is_anomaly"]
+    run("detect", path, "--no-report", "-q")
+    assert "oddatom_row" in csv_rows(tmp_path / "t.anomalies.csv")[0]

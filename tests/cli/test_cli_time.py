@@ -248,3 +248,24 @@ def test_the_report_says_how_to_fit_the_same(run, tmp_path):
     words = re.search(r"oddatom (fit .*? -m model\.oddatom)", page).group(1)
     options = make_parser().parse_args(shlex.split(words))
     assert (options.time, options.by, options.window, options.threshold) == ("stamp", ["pump, old"], 12, "2%")
+
+
+def test_dates_come_before_counters_and_what_begins_again_is_no_order(run, tmp_path):
+    columns = sensor()
+    seconds = [1_704_067_200 + 3600 * k for k in range(720)]
+    epochs = write_csv(tmp_path / "a.csv", {"step": range(720), "ts": seconds, "flow": columns["flow"]})
+    assert "in the order of ts: a row every 1 hour" in run("detect", epochs, "--no-report", "--time").err
+    clock = [stamp[11:16] for stamp in columns["stamp"]]
+    days = write_csv(tmp_path / "b.csv", {"time": clock, "flow": columns["flow"], "load": columns["pressure"]})
+    ended = run("detect", days, "--no-report", "--time")
+    assert (ended.code, "rows are in order of no column" in ended.err) == (2, True)
+
+
+def test_the_list_of_episodes_comes_by_score_with_the_ranks_of_the_file(run, sensors, tmp_path):
+    said = json.loads(run("detect", sensors, "--no-report", "--time", "--json", "-q", "--all").out)
+    rows = csv_rows(tmp_path / "sensors.anomalies.csv")
+    scores_listed = [one["score"] for one in said["top"]]
+    assert scores_listed == sorted(scores_listed)
+    for one in said["top"]:
+        assert one["rank"] == int(rows[one["row"] - 1]["rank"])
+    assert said["top"][0]["rank"] == 1

@@ -54,21 +54,23 @@ def test_the_last_rows_come_first_and_a_repeated_one_is_found_among_them():
     assert ordered.place.tolist() == [2, 1]
 
 
-def scored(cause, window):
-    return Scored(np.zeros(50), np.zeros(50, np.int64), cause, np.zeros(50), window)
+def scored(cause, window, scores):
+    return Scored(scores, np.zeros(50, np.int64), cause, np.zeros(50), window)
 
 
 def test_of_an_episode_the_row_that_it_is_due_to_is_listed():
     scores = np.zeros(50)
     scores[[10, 11, 12, 40]] = [-5.0, -9.0, -8.0, -6.0]
     ordered = put(zeros(50), np.arange(50.0), np.arange(50.0)[:, None])
-    order = np.argsort(scores, kind="stable")
-    assert first_of_episodes(order, ordered, scored(np.arange(50), 8), 2).tolist() == [11, 40]
+    order, none = np.argsort(scores, kind="stable"), np.zeros(50, bool)
+    assert first_of_episodes(order, ordered, scored(np.arange(50), 8, scores), none, 2).tolist() == [11, 40]
     cause = np.arange(50)
     cause[40] = 19  # which is near row 11
-    assert first_of_episodes(order, ordered, scored(cause, 8), 2).tolist() == [11, 0]
+    assert first_of_episodes(order, ordered, scored(cause, 8, scores), none, 2).tolist() == [11, 0]
     cause[[11, 10, 40]] = 10, 8, 40  # row 8 is odd by itself
-    assert first_of_episodes(order, ordered, scored(cause, 8), 2).tolist() == [8, 40]
+    assert first_of_episodes(order, ordered, scored(cause, 8, scores), none, 2).tolist() == [40, 8]
+    flagged = scores < -8.5  # row 11 alone
+    assert first_of_episodes(order, ordered, scored(cause, 8, scores), flagged, 2).tolist() == [11, 40]
     assert count_episodes(scores < 0, ordered, 8) == 2
     assert count_episodes(scores < 0, ordered, 60) == 1
     assert count_episodes(scores < -99, ordered, 8) == 0

@@ -40,7 +40,14 @@ RUNNING = {
 }
 STAYING = {
     "birthdays": pd.to_datetime("1950-01-01") + pd.to_timedelta(RNG.integers(0, 20_000, N), unit="D"),
+    "voltage with a slip": 4.2 - 0.002 * np.arange(N) + RNG.normal(0, 0.001, N) - 0.15 * (np.arange(N) == 250),
     "noisy trend": 0.5 * np.arange(N) + RNG.normal(0, 3, N),
+    "grid": np.linspace(0.0, 100.0, N),
+    "odometer": np.cumsum(RNG.random(N)),
+    "growth": 1.02 ** np.arange(N),
+    "sorted uniform": np.sort(RNG.random(N)),
+    "sorted revenue": np.sort(np.exp(RNG.uniform(np.log(1e8), np.log(4e9), N))).round(),
+    "sorted zips": np.sort(RNG.integers(10_000, 99_999, N)),
     "sorted days": np.sort(RNG.integers(0, 60, N)),
     "shuffled stamps": RNG.permutation(20240301 + np.arange(N) % 28),
     "two dates": np.repeat(pd.to_datetime(["2024-01-01", "2024-06-01"]), N // 2),
@@ -51,8 +58,8 @@ STAYING = {
 }
 
 
-def encoded(values):
-    frame = pd.DataFrame({"x": RNG.normal(size=len(values)), "when": values})
+def encoded(values, name="when"):
+    frame = pd.DataFrame({"x": RNG.normal(size=len(values)), name: values})
     return TableEncoder().fit(frame), frame
 
 
@@ -68,8 +75,16 @@ def test_left_out(name):
 
 @pytest.mark.parametrize("name", STAYING)
 def test_staying(name):
-    encoder, _ = encoded(STAYING[name])
+    encoder, _ = encoded(STAYING[name], name)
     assert encoder.columns_[1].used
+
+
+@pytest.mark.parametrize("n", [20, 50, 100])
+def test_what_a_table_is_sorted_by_stays(n):
+    rng = np.random.default_rng(n)
+    columns = {"latitude": np.sort(rng.uniform(30, 60, n)), "price": np.sort(rng.uniform(1, 9, n)).round(2)}
+    columns["response time"] = np.sort(rng.lognormal(0.0, 1.0, n))
+    assert set(TableEncoder().fit(pd.DataFrame(columns)).source_) == set(columns)
 
 
 def test_few_rows_have_an_order_by_chance():

@@ -17,8 +17,9 @@ from oddatom.decisions import flag
 from oddatom.exceptions import OddAtomError
 from oddatom.model_io.files import content_of
 from oddatom.report.contributions import by_source, oddity_shares
-from oddatom.table.deciding import COUNTS
+from oddatom.table.columns import as_columns
 from oddatom.table.encoder import TableEncoder
+from oddatom.table.roles import find_times
 from oddatom.table.row_context import Placed, RowContext, rows_to_explain
 from oddatom.table.table_detector import TableDetector
 from oddatom.table.wording import some
@@ -80,8 +81,7 @@ def fit_model(
 def find_time_column(table: pa.Table) -> str:
     """Return the column that rows are in order of, dates before counters, or the only one of dates."""
     columns = TableEncoder().fit(table).columns_
-    running = [column for column in columns if column.kind == "time"]
-    in_order = [column.name for column in sorted(running, key=lambda column: column.reason.startswith(COUNTS))]
+    in_order = [column.name for column, _ in find_times(columns, as_columns(table))]
     dated = [column.name for column in columns if column.kind == "date"]
     if in_order or len(dated) == 1:
         return (in_order or dated)[0]
@@ -132,7 +132,7 @@ class Results(NamedTuple):
         """
         if self.scored is None or self.placed.ordered is None:
             return self.order[:most]
-        return first_of_episodes(self.order, self.placed.ordered, self.scored, most)
+        return first_of_episodes(self.order, self.placed.ordered, self.scored, self.flagged, most)
 
     def n_episodes(self) -> int | None:
         """Return in how many stretches flagged rows are; None of rows that are not in time."""

@@ -68,25 +68,27 @@ def show_rows(console: Console, order: np.ndarray, found: Any, features: list[st
     width = max(len("row"), len(f"{int(order.max()) + 1:,}"))
     why_odd = "what makes it odd" if any(features) else ""
     console.show(console.style(f"rank  {'row':>{width}}      score   p-value           {why_odd}".rstrip(), "bold"))
-    for k, (row, why) in enumerate(zip(order, features, strict=True), 1):
+    ranks = found.ranks()
+    for row, why in zip(order, features, strict=True):
         p = "" if found.p_values is None else f"{found.p_values[row]:.2g}"
         verdict = console.style("flagged", "red") if found.flagged[row] else "       "
-        line = f"{k:4d}  {int(row) + 1:>{width},}  {found.scores[row]:#9.3g}  {p:>8}  {verdict} {printable(why, 100)}"
-        console.show(line.rstrip())
+        place = f"{ranks[row]:4d}  {int(row) + 1:>{width},}"
+        console.show(f"{place}  {found.scores[row]:#9.3g}  {p:>8}  {verdict} {printable(why, 100)}".rstrip())
 
 
 def row_records(order: np.ndarray, found: Any, features: list[str]) -> list[dict[str, Any]]:
     """Return the same as plain data; rows are numbered from 1."""
+    ranks = found.ranks()
     return [
         {
-            "rank": k,
+            "rank": int(ranks[row]),
             "row": int(row) + 1,
             "score": float(found.scores[row]),
             "p_value": None if found.p_values is None else float(found.p_values[row]),
             "is_anomaly": bool(found.flagged[row]),
             "top_features": why,
         }
-        for k, (row, why) in enumerate(zip(order, features, strict=True), 1)
+        for row, why in zip(order, features, strict=True)
     ]
 
 

@@ -78,7 +78,7 @@ def make_parser() -> argparse.ArgumentParser:
     _learning(detect)
     _output(detect, "where to write flagged and listed rows (default: DATA.anomalies.csv; - is standard output)")
     which = detect.add_mutually_exclusive_group()
-    which.add_argument("--top", type=_whole, metavar="K", help="write the K oddest rows, oddest first")
+    which.add_argument("--top", type=_whole, metavar="K", help="write the K oddest rows (with --time, episodes)")
     which.add_argument("--all", action="store_true", help="write every row, in the order of the table")
     which.add_argument("--explain-all", action="store_true", help=_EXPLAIN_ALL)
     detect.add_argument("--report", type=_file, metavar="FILE", help="of the report (default: DATA.report.html)")
@@ -232,14 +232,15 @@ def learning_words(options: argparse.Namespace) -> list[str]:
         given = getattr(options, action.dest, action.default)
         if not action.option_strings or action.dest == "help" or given == action.default:
             continue
-        words.append(action.option_strings[-1])
-        if action.nargs == "?" and given == action.const:
+        name = action.option_strings[-1]
+        if action.nargs == 0 or (action.nargs == "?" and given == action.const):
+            words.append(name)
             continue
         if isinstance(given, list):
             line = io.StringIO()
             csv.writer(line, lineterminator="").writerow(given)
             given = line.getvalue()
-        words += [] if action.nargs == 0 else [str(given)]
+        words.append(f"{name}={given}")
     return words
 
 

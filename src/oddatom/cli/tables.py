@@ -18,7 +18,7 @@ from oddatom.exceptions import OddAtomError, TableError, TableWarning
 from oddatom.table import TableWriter, open_table
 
 BATCH_ROWS = 65_536
-RESULTS = ("row", "score", "p_value", "is_anomaly", "rank", "top_features")
+RESULTS = ("score", "p_value", "is_anomaly", "rank", "top_features")
 _TABLES = (".gz", ".csv", ".tsv", ".txt", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
 
 
@@ -104,7 +104,7 @@ def check_streams(options: argparse.Namespace, output: str | None) -> None:
 def with_results(table: pa.Table, results: dict[str, Any]) -> pa.Table:
     """Return a table with result columns after its own; "oddatom_" is put before their names where one is taken."""
     prefix = ""
-    while any(prefix + name in table.column_names for name in RESULTS):
+    while any(prefix + name in table.column_names for name in {*RESULTS, *results}):
         prefix += "oddatom_"
     for name, values in results.items():
         column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, from_pandas=True)

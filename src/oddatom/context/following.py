@@ -168,10 +168,13 @@ def score_in_order(own: np.ndarray, ordered: Ordered, window: int) -> Scored:
     return Scored(scores[place], since, cause[place], own, window)
 
 
-def first_of_episodes(order: np.ndarray, ordered: Ordered, scored: Scored, most: int | None = None) -> np.ndarray:
+def first_of_episodes(
+    order: np.ndarray, ordered: Ordered, scored: Scored, flagged: np.ndarray, most: int | None = None
+) -> np.ndarray:
     """Return rows of a table, one of each episode: the row, odd by itself, that the oddest one is due to.
 
-    Neither they nor what they are due to are near another. Where that row is none of the table, it is the oddest one.
+    Neither they nor what they are due to are near another. Where that row is none of the table, or not flagged as the
+    oddest one is, it is the oddest one. They come by their scores.
 
     Parameters
     ----------
@@ -179,6 +182,7 @@ def first_of_episodes(order: np.ndarray, ordered: Ordered, scored: Scored, most:
         The rows from the oddest on.
     ordered : Ordered
     scored : Scored
+    flagged : (N,) of bool
     most : int, optional
         So many are enough.
     """
@@ -189,7 +193,9 @@ def first_of_episodes(order: np.ndarray, ordered: Ordered, scored: Scored, most:
     for row, at, due in zip(order.tolist(), ordered.place[order].tolist(), scored.cause[order].tolist(), strict=True):
         if not (taken[at] or taken[due]):
             first, due_to = row, due
-            while of_table[due_to] not in (-1, first) and not taken[due_to]:
+            while (
+                of_table[due_to] not in (-1, first) and not taken[due_to] and flagged[of_table[due_to]] >= flagged[row]
+            ):
                 first = int(of_table[due_to])
                 due_to = int(scored.cause[first])
             found.append(first)
@@ -198,7 +204,8 @@ def first_of_episodes(order: np.ndarray, ordered: Ordered, scored: Scored, most:
                 taken[around] |= ordered.series[around] == ordered.series[at]
             if len(found) == most:
                 break
-    return np.array(found, np.int64)
+    rows = np.array(found, np.int64)
+    return rows[np.argsort(scored.scores[rows], kind="stable")]
 
 
 def count_episodes(flagged: np.ndarray, ordered: Ordered, window: int) -> int:

@@ -43,7 +43,7 @@ MOSTLY = 0.9  # share of a text column's values that must be numbers, or dates, 
 SHOWN = 5  # levels named in a reason
 _WITH_TIME = "; --time (time= in Python) compares each row with those before it"
 _IN_ORDER = f"it is the time of the rows, which come in its order{_WITH_TIME}"
-COUNTS = "it runs with the rows, as a time or a counter does"
+_COUNTS = f"it runs with the rows, as a time or a counter does{_WITH_TIME}"
 _FEATURES = {  # of dates, as a reason names them
     "weekday": "weekday",
     "weekday cycle": "weekday",
@@ -183,8 +183,8 @@ def _number(
     n_missing = data.size - values.size
     if values.size == 0:
         return _empty(name, data.size)
-    if not rules.named and not looks_like_id(name) and runs_as_counter(data):
-        return leave_out(name, "time", f"{COUNTS}{_WITH_TIME}", n_missing)
+    if not rules.named and not looks_like_id(name) and runs_as_counter(data, name):
+        return leave_out(name, "time", _COUNTS, n_missing)
     if not rules.named and (reason := number_id(name, data, exact, whole)):
         return leave_out(name, "number", reason, n_missing)
     fill = np.nan if rules.codes else _median(values)

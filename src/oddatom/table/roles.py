@@ -47,6 +47,11 @@ class TimeColumn(NamedTuple):
         """Whether its times are dates."""
         return self.kind != "number" or self.unit > 0.0
 
+    @property
+    def has_days(self) -> bool:
+        """Whether its times are dates, and no times of any day."""
+        return self.dates and self.kind != "time of day"
+
     def read(self, values: Values) -> np.ndarray:
         """Return the times, in microseconds since 1970 or as they count; NaN where they cannot be read."""
         times = read_values("number" if self.kind == "stamp" else self.kind, values, self.style)
@@ -101,14 +106,24 @@ def find_row_order(decisions: Sequence[ColumnDecision], table: Columns) -> np.nd
 
     None where there is none: counters are no times, nor are columns that begin again somewhere.
     """
+    found = find_times(decisions, table)
+    return np.argsort(found[0][1], kind="stable") if found and found[0][0].has_days else None
+
+
+def find_times(decisions: Sequence[ColumnDecision], table: Columns) -> list[tuple[TimeColumn, np.ndarray]]:
+    """Return the columns that were recognised as the time of the rows, with their times: dates, counters, times of day.
+
+    Columns that begin again somewhere put the rows in no order.
+    """
+    found = []
     for place, decision in enumerate(decisions):
         if decision.kind == "time":
             values = table.get(place)
             column = _time_column(decision.name, values)
             times = column.read(values)
-            if column.dates and column.kind != "time of day" and not begins_afresh(times):
-                return np.argsort(times, kind="stable")
-    return None
+            if not begins_afresh(times):
+                found.append((column, times))
+    return sorted(found, key=lambda one: (not one[0].has_days, one[0].kind == "time of day"))
 
 
 def check_times(column: TimeColumn, times: np.ndarray, n_before: int = 0) -> None:

@@ -6,6 +6,8 @@ invoice, comes in no order, and stays.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from scipy.stats import rankdata
 
@@ -13,14 +15,20 @@ from oddatom.context.grouped import equal_steps
 
 FEW_ROWS = 20  # below it, an order is no wonder
 IN_ORDER = 0.98  # share of the steps from row to row that go the same way or stand, or rank correlation with the rows
-STRAIGHT, RISING, DIFFERENT = 0.99, 0.9, 0.9  # of a counter: correlation with the rows, share of steps, of values
-LOOK, TREND = 200, 0.9  # rows by which most columns are seen to be in no order, and the correlation of their ranks
+STRAIGHT, DIFFERENT = 0.97, 0.5  # of numbers that are named like times: correlation with the rows, share of values
+CLOSE = 1.3  # largest over smallest of epochs: amounts that a table is sorted by are further apart
+RISING = 0.9  # share of steps that go the same way, below which
+LOOK, TREND = 200, 0.9  # ... the ranks of so many rows, and their correlation, show that most columns are in no order
 RANKED_ROWS = 10_000  # that rank correlations are taken of
 LEAST_DISTINCT = 10  # of times: fewer are groups of rows
 EVEN = 0.95  # share of the steps of a counter that are alike
 AFRESH = 0.1  # of the span of times: a step back that is longer begins another series
 EPOCHS = ((1e8, 4e9, 1e6), (1e11, 4e12, 1e3), (1e14, 4e15, 1.0), (1e17, 4e18, 1e-3))  # 1973 to 2096; µs in the unit
 UNIT_NAMES = {1e6: "seconds", 1e3: "milliseconds", 1.0: "microseconds", 1e-3: "nanoseconds"}
+_TIME_NAME = re.compile(
+    r"(^|[^a-z])(t|ts|time|times|timestamp|stamp|datetime|date|when|clock|epoch|elapsed|uptime|secs?|seconds?|ms|millis|"
+    r"us|ns|minutes?|hours?|ticks?|frame|step|cycle)($|[^a-z])|[a-z](Time|Timestamp|Date|Seconds|Millis)$"
+)
 STAMP_YEARS = (1900, 2100)
 STAMP_DIGITS = (8, 10, 12, 14)  # YYYYMMDD, and hours, minutes, seconds
 
@@ -33,11 +41,11 @@ def runs_as_time(data: np.ndarray) -> bool:
     return _in_order(values) or _rank_correlation(values) >= IN_ORDER
 
 
-def runs_as_counter(data: np.ndarray) -> bool:
+def runs_as_counter(data: np.ndarray, name: str = "") -> bool:
     """Return whether numbers (NaN where missing) are epochs or stamps in order, or count up or down with the rows.
 
-    A counter has even steps, or steps that go the same way and follow the rows in a straight line. Other numbers in
-    order are those of a table that was sorted by them.
+    Whole numbers count in even steps. Others in order may be a measurement with a trend, or what a table was sorted by:
+    they count where they are named like a time and follow the rows in a straight line.
     """
     values = data[~np.isnan(data)]
     if values.size < FEW_ROWS:
@@ -46,14 +54,17 @@ def runs_as_counter(data: np.ndarray) -> bool:
     rising = _same_way(steps)
     if rising < RISING and not _trend(values):  # most columns
         return False
+    named = bool(_TIME_NAME.search(name) or _TIME_NAME.search(name.lower()))
     stamps = read_stamps(values)
-    if stamps is not None or epoch_unit(values) > 0.0:
-        return runs_as_time(values if stamps is None else stamps)
+    if stamps is not None:
+        return runs_as_time(stamps)
+    if epoch_unit(values) > 0.0 and (named or values.max() <= CLOSE * values.min()):
+        return runs_as_time(values)
     if rising >= IN_ORDER and np.all(values == np.floor(values)):
         usual = float(np.median(steps))
         if usual != 0.0 and np.mean(steps == usual) >= EVEN:
             return True
-    if rising < RISING or _straightness(values) < STRAIGHT:
+    if not named or max(rising, _rank_correlation(values)) < IN_ORDER or _straightness(values) < STRAIGHT:
         return False
     return np.unique(values).size >= DIFFERENT * values.size
 
@@ -76,14 +87,14 @@ def read_stamps(data: np.ndarray) -> np.ndarray | None:
 def parse_stamps(data: np.ndarray) -> tuple[np.ndarray, bool]:
     """Return numbers whose digits are dates and times, such as 202403010500, in microseconds since 1970.
 
-    All have as many digits as the first. What is no stamp is NaN; also return whether all numbers are.
+    They have as many digits as most. What is no stamp is NaN; also return whether all numbers are.
     """
     there = np.flatnonzero(~np.isnan(data))
     out = np.full(data.size, np.nan)
     if not there.size:
         return out, False
     values = data[there]
-    digits = len(f"{min(abs(values[0]), 1e15):.0f}")
+    digits = int(np.median(np.floor(np.log10(np.clip(np.abs(values), 1.0, 1e15))))) + 1
     if digits not in STAMP_DIGITS:
         return out, False
     good = (values >= 10.0 ** (digits - 1)) & (values < 10.0**digits) & (values == np.floor(values))
