@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from oddatom.cli import compiling
+
 SAID = "compiling once, about 15 s"
 
 
@@ -57,3 +59,8 @@ def _runs(pid):
         return "Z" not in open(f"/proc/{pid}/stat").read().split()[2]
     except OSError:
         return False
+
+
+def test_what_the_second_process_runs_runs():
+    ended = subprocess.run([sys.executable, "-P", "-c", compiling._LAST], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -25,7 +25,7 @@ LEARNERS = {  # the kernels that are compiled last, by detector
     "kdpl": ("oddatom.rows.array._pair_kernels", "commit"),
 }
 SECONDS, OF_LEARNERS = 15, 30  # on two cores
-_LAST = "from oddatom.cli.compiling import compile_boundary; compile_boundary()"
+_LAST = "from oddatom.cli.plane_kernels import compile_plane; compile_plane()"
 
 
 def is_compiled(module: str, name: str) -> bool:
@@ -73,16 +73,3 @@ def compiling(command: str, options: argparse.Namespace, console: Any) -> Iterat
 def _gets_far(options: argparse.Namespace) -> bool:
     """Return whether the table is there, and what reads it."""
     return (options.table == "-" or os.path.exists(options.table)) and find_spec("pyarrow") is not None
-
-
-def compile_boundary() -> None:
-    """Fit a plane, as the last step of a fit of `OddAtomDetector` does."""
-    import numpy as np
-
-    from oddatom.arrays.block import Block
-    from oddatom.boundary.plane import fit_one_class
-    from oddatom.passes.group import ShardGroup
-    from oddatom.rows.array import OneClassShard
-
-    rows = np.random.default_rng(0).random((4096, 5))
-    fit_one_class(ShardGroup([OneClassShard(Block.dense(rows))]), 5, 0.1)
