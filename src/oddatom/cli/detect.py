@@ -61,9 +61,7 @@ def run(options: argparse.Namespace, console: Console) -> bool:
         found = results(model, placed, model._stretched(placed, own), own)
         odd = found.first_of_episodes(max(options.top or 0, LISTED))
         listed, rows = odd[:LISTED], _rows_to_write(found, odd, options)
-        explained = rows
-        if not options.explain_all:
-            explained = np.union1d((_flagged_and(found, listed) if options.all else rows)[:EXPLAINED], listed)
+        explained = _rows_to_explain(found, rows, listed, options)
         words = top_features(model, found, explained, X, console)
         why = _of_rows(words, explained, listed).to_pylist()
         values = {"row": rows + 1, **found.columns(rows), "rank": found.ranks()[rows]}
@@ -106,6 +104,13 @@ def _rows_to_write(found: Results, odd: np.ndarray, options: argparse.Namespace)
     if _writes_all(options):
         return np.arange(found.scores.size)
     return odd[: options.top] if options.top else _flagged_and(found, odd[:LISTED])
+
+
+def _rows_to_explain(found: Results, rows: np.ndarray, listed: np.ndarray, options: argparse.Namespace) -> np.ndarray:
+    """Return the rows to explain, rising: those listed, and the oddest of those that are flagged or written alone."""
+    if options.explain_all:
+        return rows
+    return np.union1d((_flagged_and(found, listed) if options.all else rows)[:EXPLAINED], listed)
 
 
 def _flagged_and(found: Results, rows: np.ndarray) -> np.ndarray:
