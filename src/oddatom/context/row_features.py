@@ -89,7 +89,7 @@ class ContextRules(NamedTuple):
 
     def numbers_of(self, encoded: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
         """Return the numbers among encoded rows, by the level and scale of their groups."""
-        found = encoded[:, self.numbers]
+        found = encoded if self.numbers.size == encoded.shape[1] else encoded[:, self.numbers]
         return found if self.groups is None or groups is None else self.groups.apply(found, groups)
 
     def views(self, ordered: Ordered, rows: np.ndarray) -> Views:
@@ -204,7 +204,9 @@ def learn_context(
     usual_length = int(np.median(np.bincount(series)[series]))  # of the series that a row is of
     length = default_window(step, usual_length, dates) if window is None else int(window)
     ordered = ordered.with_gap(length * step)
-    by_time = ordered.by_time
+    by_time: Any = ordered.by_time
+    if np.array_equal(by_time, np.arange(times.size)):
+        by_time = slice(None)  # nothing is copied
     hours = learn_usual_hours(numbers[by_time], times[by_time], step) if dates else None
     time = TimeRules(length, step, dates, np.ones(at.size), hours, 0.0 if fill else np.nan)
     rules = rules._replace(limits=wander_limits(numbers[by_time], BACK_IN_TIME), time=time)

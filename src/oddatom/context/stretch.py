@@ -13,7 +13,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
+
+from oddatom.arrays.threads import split, threads
 
 
 class StretchRule(NamedTuple):
@@ -53,15 +55,28 @@ def with_stretches(
     """
     weights = np.exp2(-np.arange(window + 1) / (rule.half_life * window))
     out, cause = np.empty(scores.size), np.empty(scores.size, np.int64)
-    _with_stretches(scores, start, first, weights, rule.power, rule.bonus, out, cause)
+    with threads(None):
+        plan = split(scores.size, 5.0 * window)
+        plan.run(_with_stretches, scores, start, first, weights, rule.power, rule.bonus, out, cause)
     return out, cause
 
 
-@njit(cache=True)
-def _with_stretches(scores, start, first, weights, power, bonus, out, cause):
+@njit(cache=True, nogil=True, parallel=True)
+def _with_stretches(scores, start, first, weights, power, bonus, out, cause, k, parallel):
+    N = scores.size
+    if parallel:
+        for c in prange(k):
+            _some_rows(scores, start, first, weights, power, bonus, N * c // k, N * (c + 1) // k, out, cause)
+    else:
+        for c in range(k):
+            _some_rows(scores, start, first, weights, power, bonus, N * c // k, N * (c + 1) // k, out, cause)
+
+
+@njit(cache=True, nogil=True)
+def _some_rows(scores, start, first, weights, power, bonus, lo, hi, out, cause):
     window = weights.size - 1
     weight = weights.sum()
-    for i in range(scores.size):
+    for i in range(lo, hi):
         begin = max(start[i], first[i] - window)
         least = min(scores[i], 0.0)
         for j in range(begin, first[i]):

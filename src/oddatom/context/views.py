@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
+from oddatom.arrays.threads import split, threads
+
 FEWEST_FOR_LEVEL, FEWEST_FOR_SPREAD = 3, 5
 JUMP, LEVEL = "jump", "far from its level"
 SPREAD_LIMIT = 4.0
@@ -53,8 +55,11 @@ def running_views(
         Those whose views are wanted; others have NaN. None means all.
     """
     columns = np.ascontiguousarray(numbers.T)
-    views = Views(*(np.full(columns.shape, np.nan) for _ in range(3)))
-    wanted = np.arange(columns.shape[1]) if rows is None else np.unique(rows)
+    p, U = columns.shape
+    wanted = np.arange(U) if rows is None else rows
+    if (np.diff(wanted) <= 0).any():
+        wanted = np.unique(wanted)
+    views = Views(*(np.empty((p, U)) if wanted.size == U else np.full((p, U), np.nan) for _ in range(3)))
     _run(columns, start, first, wanted, np.empty((columns.shape[0], window)), *views)
     return views
 
@@ -66,6 +71,7 @@ def _run(columns, start, first, wanted, held, change, distance, spread):
         x, ordered = columns[j], held[j]
         low, high, size = 0, 0, 0  # rows low to high are held, those that are there in rising order
         for i in wanted:
+            change[j, i], distance[j, i], spread[j, i] = np.nan, np.nan, np.nan
             begin = max(start[i], first[i] - window)
             if begin >= high:
                 low, high, size = begin, begin, 0
@@ -129,9 +135,29 @@ def typical_spreads(spread: np.ndarray) -> np.ndarray:
 
 def in_units(views: Views, typical: np.ndarray) -> np.ndarray:
     """Return distances (p, U) from the level in units of spread."""
-    out = np.empty(views.distance.shape)
-    for j, usual in enumerate(typical):
-        spread = views.spread[j]
-        held = np.clip(np.where(np.isnan(spread), usual, spread), usual / SPREAD_LIMIT, usual * SPREAD_LIMIT)
-        np.divide(views.distance[j], np.sqrt(held * usual), out=out[j])
+    p, U = views.distance.shape
+    out = np.empty((p, U))
+    with threads(None):
+        split(U, 5.0 * p).run(_divide, views.distance, views.spread, typical, out)
     return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _divide_rows(distance, spread, typical, lo, hi, out):
+    for j in range(distance.shape[0]):
+        usual = typical[j]
+        low, high = usual / SPREAD_LIMIT, usual * SPREAD_LIMIT
+        for i in range(lo, hi):
+            held = usual if np.isnan(spread[j, i]) else min(max(spread[j, i], low), high)
+            out[j, i] = distance[j, i] / np.sqrt(held * usual)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _divide(distance, spread, typical, out, k, parallel):
+    N = out.shape[1]
+    if parallel:
+        for c in prange(k):
+            _divide_rows(distance, spread, typical, N * c // k, N * (c + 1) // k, out)
+    else:
+        for c in range(k):
+            _divide_rows(distance, spread, typical, N * c // k, N * (c + 1) // k, out)
