@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from oddatom import LinearOneClassSVM
 from oddatom.arrays import threads as _threads
-from oddatom.arrays.threads import MAX_CHUNKS, split, threads
+from oddatom.arrays.threads import MAX_CHUNKS, split, threads, threads_here
 
 CORES = numba.config.NUMBA_NUM_THREADS
 needs_two_cores = pytest.mark.skipif(CORES < 2, reason="one core")
@@ -82,6 +82,13 @@ def test_nested():
         assert split(*big).parallel == (CORES > 1)
     assert blas() == before
     assert not split(*big).parallel
+
+
+def test_threads_of_the_body_around():
+    with threads_here():
+        assert _threads._here.n_threads == CORES
+    with threads(1), threads_here():
+        assert _threads._here.n_threads == 1
 
 
 def test_more_threads_than_cores():

@@ -6,6 +6,8 @@ import json
 import pickle
 import warnings
 from decimal import Decimal
+from os import cpu_count
+from threading import get_ident
 
 import numpy as np
 import pandas as pd
@@ -17,7 +19,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import oddatom.table.encoder
 from oddatom import TableWarning
+from oddatom.arrays.threads import threads
 from oddatom.table import ColumnDecision, TableEncoder
+from oddatom.table.encoder import _by_column
 
 N = 60
 
@@ -411,3 +415,12 @@ def test_a_failed_fit_keeps_the_old_model(frame):
 
 def test_no_rows_give_no_rows(frame):
     assert TableEncoder().fit(frame).transform(frame.iloc[:0]).shape[0] == 0
+
+
+def test_columns_are_looked_at_by_as_many_threads_as_there_are_around():
+    with threads(1):
+        assert set(_by_column(lambda i: get_ident(), 8, 20_000)) == {get_ident()}
+    if cpu_count() > 1:
+        with threads(2):
+            assert get_ident() not in _by_column(lambda i: get_ident(), 8, 20_000)
+    assert _by_column(lambda i: i * i, 8, 20_000) == [i * i for i in range(8)]

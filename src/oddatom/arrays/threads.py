@@ -202,6 +202,16 @@ def threads(n_jobs: int | None) -> Iterator[None]:
             raise
 
 
+@contextmanager
+def threads_here() -> Iterator[None]:
+    """Run the body with the threads of the body around it; where there is none, with all."""
+    if _state.inside.get(threading.get_ident(), 0) > 0:
+        yield
+        return
+    with threads(None):
+        yield
+
+
 def _leave(me: int, depth: int, lock: Any, before: int | None, outer: int | None) -> None:
     """Put back what it was like at this depth; a second time does nothing."""
     if before is not None:

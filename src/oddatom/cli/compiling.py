@@ -51,7 +51,7 @@ def compiling(command: str, options: argparse.Namespace, console: Any) -> Iterat
         Of the command. Where its table is not there, nothing is said: it will not get far.
     console : Console
     """
-    if command not in LEARNING or not _gets_far(options):
+    if command not in LEARNING or not _can_start(options):
         yield
         return
     ensemble = options.detector == "oddatom"
@@ -70,6 +70,6 @@ def compiling(command: str, options: argparse.Namespace, console: Any) -> Iterat
         helper.wait()
 
 
-def _gets_far(options: argparse.Namespace) -> bool:
+def _can_start(options: argparse.Namespace) -> bool:
     """Return whether the table is there, and what reads it."""
     return (options.table == "-" or os.path.exists(options.table)) and find_spec("pyarrow") is not None

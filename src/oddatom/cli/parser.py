@@ -178,7 +178,11 @@ def _command(commands: Any, usage: str, what: str) -> argparse.ArgumentParser:
 
     def run(options: argparse.Namespace, console: Any) -> Any:
         with import_module("oddatom.cli.compiling").compiling(name, options, console):
-            return import_module(f"oddatom.cli.{name}").run(options, console)
+            command = import_module(f"oddatom.cli.{name}")
+            if getattr(options, "threads", None) is None:
+                return command.run(options, console)
+            with import_module("oddatom.arrays.threads").threads(options.threads):
+                return command.run(options, console)
 
     parser.set_defaults(run=run, command=name)
     return parser

@@ -82,7 +82,7 @@ def clipped_spreads(values: np.ndarray, groups: np.ndarray, found: GroupSpread) 
     return found._replace(spread=found.spread * np.sqrt(mean / CLIPPED))
 
 
-def rows_that_count(n: np.ndarray) -> np.ndarray:
+def effective_rows(n: np.ndarray) -> np.ndarray:
     """Return how many rows of a large group say as much of its spread as all n of a group: 0.4 of 2, and 8 of 10."""
     out = np.zeros(n.size)
     several = n > 1
@@ -96,7 +96,7 @@ def scale_rows(found: GroupSpread, usual: float) -> float:
     if not there.any() or usual <= 0.0:
         return SCALE_ROWS
     logs = np.log(np.maximum(found.spread[there] / SIGMA, LEAST_SCALE * usual))
-    apart = robust_deviation(logs)[1] ** 2 - SCALE_NOISE * float(np.mean(1.0 / rows_that_count(found.n[there])))
+    apart = robust_deviation(logs)[1] ** 2 - SCALE_NOISE * float(np.mean(1.0 / effective_rows(found.n[there])))
     return SCALE_NOISE / apart if apart > SCALE_NOISE / MOST_SCALE_ROWS else MOST_SCALE_ROWS
 
 

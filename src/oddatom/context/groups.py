@@ -19,8 +19,8 @@ import numpy as np
 from oddatom.context.grouped import (
     by_group,
     clipped_spreads,
+    effective_rows,
     robust_deviation,
-    rows_that_count,
     scale_rows,
     shrunk_scales,
 )
@@ -84,6 +84,6 @@ def learn_groups(numbers: np.ndarray, groups: np.ndarray, keys: list[str]) -> Gr
             np.where(weight > 0.0, center + weight * (found.median - center), center), center
         )
         spreads = clipped_spreads(x, groups, found)
-        own = shrunk_scales(spreads, usual or scale, scale_rows(spreads, usual or scale), rows_that_count(found.n))
+        own = shrunk_scales(spreads, usual or scale, scale_rows(spreads, usual or scale), effective_rows(found.n))
         scales[:, j] = size * np.append(own, scale or usual or 1.0)
     return GroupLevels(keys, centers, scales)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from oddatom.arrays.threads import split, threads
+from oddatom.arrays.threads import split, threads_here
 
 
 class StretchRule(NamedTuple):
@@ -55,7 +55,7 @@ def with_stretches(
     """
     weights = np.exp2(-np.arange(window + 1) / (rule.half_life * window))
     out, cause = np.empty(scores.size), np.empty(scores.size, np.int64)
-    with threads(None):
+    with threads_here():
         plan = split(scores.size, 5.0 * window)
         plan.run(_with_stretches, scores, start, first, weights, rule.power, rule.bonus, out, cause)
     return out, cause

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from oddatom.arrays.threads import split, threads
+from oddatom.arrays.threads import split, threads_here
 
 FEWEST_FOR_LEVEL, FEWEST_FOR_SPREAD = 3, 5
 JUMP, LEVEL = "jump", "far from its level"
@@ -137,7 +137,7 @@ def in_units(views: Views, typical: np.ndarray) -> np.ndarray:
     """Return distances (p, U) from the level in units of spread."""
     p, U = views.distance.shape
     out = np.empty((p, U))
-    with threads(None):
+    with threads_here():
         split(U, 5.0 * p).run(_divide, views.distance, views.spread, typical, out)
     return out
 

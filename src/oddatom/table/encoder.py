@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from oddatom._documented import DocumentedMixin
-from oddatom.arrays.threads import run_all, threads
+from oddatom.arrays.threads import run_all, threads_here
 from oddatom.estimators._validation import check_parameters, old_model_on_error
 from oddatom.exceptions import OddAtomError, ParameterError, TableWarning
 from oddatom.table.columns import Columns, as_columns, unique_names
@@ -305,7 +305,7 @@ def _by_column(function: Callable[[int], T], n_columns: int, n_rows: int) -> lis
     tasks = [partial(function, i) for i in range(n_columns)]
     if n_rows < MANY_ROWS:
         return [task() for task in tasks]
-    with threads(None):
+    with threads_here():
         return run_all(tasks)
 
 

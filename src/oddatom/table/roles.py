@@ -14,7 +14,7 @@ from oddatom.table.deciding import Rules, decide
 from oddatom.table.decision import ColumnDecision
 from oddatom.table.encoding import read_values
 from oddatom.table.forms import Values
-from oddatom.table.running import UNIT_NAMES, begins_afresh, epoch_unit, parse_stamps, read_stamps
+from oddatom.table.running import UNIT_NAMES, epoch_unit, parse_stamps, read_stamps, restarts
 from oddatom.table.wording import some
 
 FEWEST_ROWS = 20  # to learn from, with a time column
@@ -121,7 +121,7 @@ def find_times(decisions: Sequence[ColumnDecision], table: Columns) -> list[tupl
             values = table.get(place)
             column = _time_column(decision.name, values)
             times = column.read(values)
-            if not begins_afresh(times):
+            if not restarts(times):
                 found.append((column, times))
     return sorted(found, key=lambda one: (not one[0].has_days, one[0].kind == "time of day"))
 

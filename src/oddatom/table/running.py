@@ -17,12 +17,12 @@ FEW_ROWS = 20  # below it, an order is no wonder
 IN_ORDER = 0.98  # share of the steps from row to row that go the same way or stand, or rank correlation with the rows
 STRAIGHT, DIFFERENT = 0.97, 0.5  # of numbers that are named like times: correlation with the rows, share of values
 CLOSE = 1.3  # largest over smallest of epochs: amounts that a table is sorted by are further apart
-RISING = 0.9  # share of steps that go the same way, below which
-LOOK, TREND = 200, 0.9  # ... the ranks of so many rows, and their correlation, show that most columns are in no order
+RISING = 0.9  # share of steps that go the same way: with fewer, and without a trend, a column is in no order
+LOOK, TREND = 200, 0.9  # rows that a trend is looked for in, and the correlation of their ranks that is one
 RANKED_ROWS = 10_000  # that rank correlations are taken of
 LEAST_DISTINCT = 10  # of times: fewer are groups of rows
 EVEN = 0.95  # share of the steps of a counter that are alike
-AFRESH = 0.1  # of the span of times: a step back that is longer begins another series
+RESTART = 0.1  # of the span of times: a step back that is longer begins another series
 EPOCHS = ((1e8, 4e9, 1e6), (1e11, 4e12, 1e3), (1e14, 4e15, 1.0), (1e17, 4e18, 1e-3))  # 1973 to 2096; µs in the unit
 UNIT_NAMES = {1e6: "seconds", 1e3: "milliseconds", 1.0: "microseconds", 1e-3: "nanoseconds"}
 _TIME_NAME = re.compile(
@@ -116,14 +116,14 @@ def parse_stamps(data: np.ndarray) -> tuple[np.ndarray, bool]:
     return out, bool(good.all())
 
 
-def begins_afresh(times: np.ndarray) -> bool:
+def restarts(times: np.ndarray) -> bool:
     """Return whether times that come in order begin again somewhere: the rows of several series follow each other."""
     values = times[~np.isnan(times)]
     steps = _steps(values)
     if not steps.size:
         return False
     way = 1.0 if np.median(steps) >= 0.0 else -1.0
-    return bool((way * steps).min() < -AFRESH * float(np.ptp(values)))
+    return bool((way * steps).min() < -RESTART * float(np.ptp(values)))
 
 
 def _steps(values: np.ndarray) -> np.ndarray:
