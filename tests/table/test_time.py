@@ -435,8 +435,11 @@ def test_a_failed_fit_leaves_the_model_as_it_was(normal):
 def test_times_of_one_day_put_rows_in_order():
     table = sensor(2)[:24].assign(stamp=[f"{hour:02d}:00" for hour in range(24)])
     assert "it is the time of the rows" in TableDetector(random_state=0).fit(table).encoder_.describe()[0]
-    model = TableDetector(time="stamp", window=5, random_state=0).fit(table)
+    table.loc[15, "pressure"] = 9.0
+    model = TableDetector(time="stamp", window=5, random_state=0).fit(table.sample(frac=1.0, random_state=0))
     assert "a row every 1 hour" in model.context_.lines()[0]
+    assert model.score_samples(table).argmin() in (15, 16)  # the jump there, or back
+    assert reasons(model, table, 15).startswith("pressure")
 
 
 def test_times_in_another_unit_are_refused(normal):
@@ -461,8 +464,12 @@ def test_rows_after_a_gap_are_no_odder_than_others(seed):
 
 def test_a_view_that_is_missing_is_usual_for_other_detectors():
     table = sensor(10)
+    table.loc[100, "pressure"] = 9.0
     model = TableDetector(IsolationForest(random_state=0), time="stamp").fit(table)
-    assert np.isfinite(model.score_samples(table)).all()
+    features = model._place(table).features
+    assert (features[0, 2:6] == 0.0).all()  # the first row has no jumps and no levels
+    assert features[1:, 2:6].any(axis=1).all()
+    assert model.score_samples(table).argmin() in (100, 101)  # the jump there or back
 
 
 @pytest.mark.parametrize("n_series", [40, 1200])
